@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import STEP_HOOK_KINDS, Step, TraceData, Values
 from hookviz.trace.changes import describe_change, find_factor, list_finite
-from hookviz.trace.sentences import describe_hook_step
+from hookviz.trace.sentences import say_step
 from hookviz.trace.values import Value, are_same_values, flatten_numbers, format_number
 
 _DIGITS = 4
@@ -57,7 +57,7 @@ class HookEffects:
         hook = step.hook.label
         if step.kind in STEP_HOOK_KINDS:
             has_changed = step.effect in ("edited", "replaced") or step.row.subject == "settings"
-            return HookEffect(has_changed, describe_hook_step(step), _("changed") if has_changed else _("looked"))
+            return HookEffect(has_changed, say_step(step), _("changed") if has_changed else _("looked"))
         pairs = _pair(step.before, step.after)
         what = _name_object(step, len(pairs))
         if step.effect not in ("edited", "replaced"):

@@ -99,13 +99,12 @@ def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[Ten
         if kind == "retain_grad":
             for row in tensors:
                 if row.retains_grad:
-                    label = "retain_grad"
-                    yield Pin(ids.retain_pin_id(box_id, row.output), label, label, None)
+                    yield Pin(ids.retain_pin_id(box_id, row.output), "retain_grad", None)
         for index in hooks:
             if trace.hook_rows[index].kind == kind:
                 hook = trace.hook(index, trace.place(index, pass_id))
                 text = fit_on_line(label_of_hook(kind, hook.label), MAX_LABEL)
-                yield Pin(ids.pin_id(box_id, index), f"{format_hook_position(hook.place)} {text}", hook.name, index)
+                yield Pin(ids.pin_id(box_id, index), f"{format_hook_position(hook.place)} {text}", index)
 
 
 def label_of_hook(kind: str, name: str) -> str:
@@ -242,7 +241,7 @@ def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
     hook, row = trace.hook(index), trace.hook_rows[index]
     kind = _(HOOK_FACTS[row.kind].prefix)
     label = f"{kind} {format_hook_position(hook.place)} {fit_on_line(hook.label, MAX_CALL_LABEL)}"
-    return Pin(ids.pin_id(ids.call_id(call), index), label, hook.name, index)
+    return Pin(ids.pin_id(ids.call_id(call), index), label, index)
 
 
 def mark_call(
@@ -328,7 +327,7 @@ def _make_optimizer_pin(trace: TraceData, box: OptimizerBox, index: int) -> Pin:
     hook = trace.hook(index)
     kind = _(HOOK_FACTS[hook.kind].name)
     label = f"{kind} {format_hook_position(hook.place)} {fit_on_line(hook.label, MAX_LABEL)}"
-    return Pin(ids.pin_id(box.id, index), label, hook.name, index)
+    return Pin(ids.pin_id(box.id, index), label, index)
 
 
 def mark_optimizer(box: OptimizerBox, step: Step) -> Mark:

@@ -39,10 +39,19 @@ def set_size(svg: str) -> str:
     """
     head, _, body = svg[svg.index("<svg") :].partition(">")
     head = re.sub(r'\s(?:width|height)="[^"]*"', "", head)
-    width, height = map(float, head.partition('viewBox="')[2].partition('"')[0].split()[2:])
     types = [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
-    size = _size_attributes(width, height, min(types, default=MIN_FONT_SIZE))
+    size = _size_attributes(*view_box(svg), min(types, default=MIN_FONT_SIZE))
     return f"{head.replace('<svg', f'<svg {size}', 1)}>{body}"
+
+
+def view_box(svg: str) -> tuple[float, float]:
+    """Return the width and the height of an SVG, in points.
+
+    >>> view_box('<svg viewBox="0 0 500 200.5"></svg>')
+    (500.0, 200.5)
+    """
+    width, height = map(float, svg.partition('viewBox="')[2].partition('"')[0].split()[2:])
+    return width, height
 
 
 def _size_attributes(width: float, height: float, smallest: float) -> str:

@@ -25,8 +25,6 @@ class Pin:
 
     id: str
     label: str
-    hook_name: str
-    """The hook's whole name; ``label`` may be cut."""
     hook: int | None
     """The hook's number in the trace; None for ``retain_grad``."""
     longest_text: str = ""

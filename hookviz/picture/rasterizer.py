@@ -5,6 +5,7 @@ from functools import cache
 from math import sqrt
 from typing import Any
 
+from hookviz.picture.inline_svg import view_box
 from hookviz.support.messages import _
 
 PIXELS_PER_POINT = 2.0
@@ -30,16 +31,6 @@ def render_png(svg: str, width: int | None = None) -> bytes:
         svg_string=svg, background="white", dpi=72, **options, **_find_families()
     )
     return png
-
-
-def view_box(svg: str) -> tuple[float, float]:
-    """Return the width and the height of an SVG, in points.
-
-    >>> view_box('<svg viewBox="0 0 500 200.5"></svg>')
-    (500.0, 200.5)
-    """
-    width, height = map(float, svg.partition('viewBox="')[2].partition('"')[0].split()[2:])
-    return width, height
 
 
 def load_module(name: str) -> Any:

@@ -60,4 +60,4 @@ def _make_pin(trace: TraceData, box: Box | Parameter | CallBox, index: int) -> P
         label = f"{_(HOOK_FACTS[row.kind].prefix)} {fit_on_line(name, MAX_CALL_LABEL)}"
     else:
         label = fit_on_line(label_of_hook(row.kind, name), MAX_LABEL)
-    return Pin(ids.unfired_pin_id(box.id, index), label, row.name, None, unfired=index)
+    return Pin(ids.unfired_pin_id(box.id, index), label, None, unfired=index)

@@ -143,16 +143,12 @@ def mimebundle(trace: TraceData) -> dict[str, str]:
         return {"text/plain": repr(trace)}
     trace_content = TraceContent.of(trace)
     content = trace_content.brief_content()
-    picture = content["svgs"][-1] if trace_content.is_large else _final_svg(trace)
+    picture = content["svgs"][-1] if trace_content.is_large else build_trace_figure(trace, len(trace.rows) - 1).svg()
     return {
         "text/html": render_output(content),
         "image/svg+xml": prepare_for_notebook(picture),
         "text/plain": repr(trace),
     }
-
-
-def _final_svg(trace: TraceData) -> str:
-    return build_trace_figure(trace, len(trace.rows) - 1).svg()
 
 
 def _player_html(content: Content, hint: str, *, packed: bool) -> str:

@@ -97,20 +97,17 @@ class TraceContent:
     Args:
         trace: the trace to show.
         diagnosis: what was found in it.
-        grouped: whether boxes are collapsed into groups even if the trace is small.
         no_finding: the sentence to show if there are no findings; None takes that of the diagnosis.
     """
 
-    def __init__(
-        self, trace: TraceData, diagnosis: Diagnosis, *, grouped: bool = False, no_finding: str | None = None
-    ) -> None:
+    def __init__(self, trace: TraceData, diagnosis: Diagnosis, *, no_finding: str | None = None) -> None:
         self.trace, self._diagnosis = trace, diagnosis
         self._language = current_language()
         self._no_finding = diagnosis.nothing if no_finding is None else no_finding
         self._reasons = list_reasons(diagnosis.silent_hooks)
         small = SceneViews(trace, self._reasons)
         is_long = len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace)
-        self.is_large = grouped or is_long or not small.are_small
+        self.is_large = is_long or not small.are_small
         """Whether it has too many steps, passes or boxes to be sent and shown at once."""
         self._pictures: Pictures = GroupedViews(trace, self._reasons) if self.is_large else small
         self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
@@ -120,9 +117,9 @@ class TraceContent:
 
     @classmethod
     @gc_paused()
-    def of(cls, trace: TraceData, *, grouped: bool = False, no_finding: str | None = None) -> "TraceContent":
-        """Diagnose ``trace``, and make its content; the other arguments are those of the class."""
-        return cls(trace, diagnose(trace), grouped=grouped, no_finding=no_finding)
+    def of(cls, trace: TraceData, *, no_finding: str | None = None) -> "TraceContent":
+        """Diagnose ``trace``, and make its content; ``no_finding`` as in the class."""
+        return cls(trace, diagnose(trace), no_finding=no_finding)
 
     @gc_paused()
     def content(self) -> Content:

@@ -1,16 +1,14 @@
 """The data of a recording: steps, values, hooks and the graph, as plain rows that can be saved and shown."""
 
-from hookviz.trace.hook_facts import FORWARD_HOOK_KINDS, HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookKind
+from hookviz.trace.hook_facts import FORWARD_HOOK_KINDS, HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS
 from hookviz.trace.hooks import Hook
 from hookviz.trace.notes import Note
 from hookviz.trace.rows import (
     EFFECTS,
     GRAD_MODES,
     KINDS,
-    MISSING_REASONS,
     SUBJECTS,
     CallRow,
-    Effect,
     HookPlace,
     HookRow,
     LineRow,
@@ -27,7 +25,6 @@ from hookviz.trace.rows import (
 from hookviz.trace.steps import Part, Step, Steps
 from hookviz.trace.trace import TraceData
 from hookviz.trace.training_rows import (
-    CUT_KINDS,
     ClipRow,
     CutKind,
     CutRow,
@@ -42,13 +39,11 @@ from hookviz.trace.unfired_rows import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.values import Values
 
 __all__ = [
-    "CUT_KINDS",
     "EFFECTS",
     "FORWARD_HOOK_KINDS",
     "GRAD_MODES",
     "HOOK_KINDS",
     "KINDS",
-    "MISSING_REASONS",
     "MODULE_HOOK_KINDS",
     "STEP_HOOK_KINDS",
     "SUBJECTS",
@@ -56,11 +51,9 @@ __all__ = [
     "ClipRow",
     "CutKind",
     "CutRow",
-    "Effect",
     "GroupRow",
     "Hook",
     "HookIdentity",
-    "HookKind",
     "HookPlace",
     "HookRow",
     "LineRow",

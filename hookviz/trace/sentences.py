@@ -84,12 +84,7 @@ def make_title(step: Step) -> str:
 def make_sentence(step: Step) -> str:
     """Make the sentence of a step, followed by sentences about its pass and the scale of its gradient."""
     about_hook = (*_say_change(step), *_say_aside(step), *_say_registration(step))
-    return join_sentences([_say_step(step), *about_hook, *_say_pass(step), *_say_scales(step)])
-
-
-def describe_hook_step(step: Step) -> str:
-    """Say what the hook of a step did, without what else is known of the step."""
-    return _say_step(step)
+    return join_sentences([say_step(step), *about_hook, *_say_pass(step), *_say_scales(step)])
 
 
 def list_remarks(step: Step) -> list[str]:
@@ -170,7 +165,7 @@ def format_scale(scale: float) -> str:
     return f"{scale:,.10g}"
 
 
-def _say_step(step: Step) -> str:
+def say_step(step: Step) -> str:
     """Say what happened in a step."""
     before, after = _format_before_and_after(step)
     parts: dict[str, str | None] = {"on": step.on, "before": before, "after": after}

@@ -23,12 +23,7 @@ class TraceData(NamedTables):
 
     @property
     def firings(self) -> Table[Step]:
-        """The steps in which a user's hook ran without an exception, in order: a table in Jupyter, a list in Python.
-
-        If a hook raised, there is a step of kind ``exception`` instead; if an unknown hook changed a gradient, one of
-        kind ``unknown_hook``. If the trace lacks passes (``keep``, ``every``), the table begins with the number of the
-        pass.
-        """
+        """The steps in which a user's hook ran without an exception, in order; ``hookviz.Trace.firings`` says more."""
         steps = [make_step(self, index) for index, row in enumerate(self.rows) if row.kind in HOOK_KINDS]
         head = [_("step"), _("hook"), _("on"), _("before"), _("after"), _("effect"), _("where")]
         if self.lacks_passes:

@@ -1,6 +1,6 @@
 """The rows about parameters: what each optimizer step was given, and which got no gradient, with the ops that cut."""
 
-from typing import Annotated, Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple
 
 from hookviz.trace.columns import (
     CallIndex,
@@ -24,7 +24,6 @@ CutKind = Literal["graph", "numbers", "frozen", "function", "no_grad", "inferenc
 """How an op cuts: it returns a tensor without a graph, it returns plain numbers, it switches ``requires_grad`` off, or
 it runs where torch records no graph: in the forward of an ``autograd.Function``, in ``torch.no_grad()``, in
 ``torch.inference_mode()``, or in the first forward of a reentrant checkpoint."""
-CUT_KINDS: tuple[CutKind, ...] = get_args(CutKind)
 
 
 class ParameterRow(NamedTuple):

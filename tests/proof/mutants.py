@@ -22,6 +22,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +31,7 @@ from torch.utils.checkpoint import checkpoint
 import hookviz as hv
 from hookviz.course import quiz
 from hookviz.picture import build_trace_figure, layered_layout
+from hookviz.player import trace_content
 from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
@@ -485,7 +487,7 @@ def views(trace: hv.Trace) -> list[Callable[[], Any]]:
         lambda: [repr(trace.why(index)) + trace.why(index)._repr_html_() for index in steps],
         lambda: _view_quiz(trace),
         lambda: trace.content(),
-        lambda: TraceContent.of(trace._data, grouped=True).full_content(),
+        lambda: _view_as_large(trace),
         lambda: _request_chunks(trace),
         lambda: page(trace._data, "A file that is not ours") if trace._data.rows else None,
         lambda: trace._repr_mimebundle_(),
@@ -512,13 +514,19 @@ def _sample_steps(trace: hv.Trace) -> list[int | None]:
     return [None, *range(0, count, max(count // 3, 1))] if count else [None]
 
 
+def _view_as_large(trace: hv.Trace) -> None:
+    """Make the content of a page in which boxes are collapsed into groups."""
+    with patch.object(trace_content, "MAX_UNSPLIT_STEPS", 0):
+        TraceContent.of(trace._data).full_content()
+
+
 def _request_chunks(trace: hv.Trace) -> None:
     """Let the widget answer requests for all chunks of a large trace."""
     player = trace.player()
     content = TraceContent.of(trace._data)
     if content.is_large:
         for name in (*content.chunk_names(), "steps999", "x", "7/y"):
-            Player.answer(player, {"part": name}, None, content.chunk)
+            Player.answer(player, {"chunk": name}, None, content.chunk)
 
 
 def _view_difference(trace: hv.Trace, other: hv.Trace) -> None:

@@ -15,6 +15,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.picture.visible_graph import MAX_UNREACHED_NODES, make_visible_graph
+from hookviz.player import trace_content
 from hookviz.player.compression import pack
 from hookviz.player.payload import CHUNK_SIZE
 from hookviz.player.trace_content import (
@@ -172,11 +173,12 @@ def test_a_bar_of_a_stack_opens_its_layer_and_is_as_high_as_the_gradient_that_ar
     assert heights == sorted(heights, reverse=True) and (heights[0], heights[-1]) == (1.0, 0.1)
 
 
-def test_a_bar_of_a_gradient_with_nan_has_no_height() -> None:
+def test_a_bar_of_a_gradient_with_nan_has_no_height(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_content, "MAX_UNSPLIT_STEPS", 10)
     model = nn.Sequential(*(Doubled() for _ in range(21)))
     model[3].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * float("nan"),))
     trace = record_calls(model, leaf(1.0))
-    (bars,) = TraceContent.of(trace._data, grouped=True).chunk("0/")["stacks"].values()
+    (bars,) = TraceContent.of(trace._data).chunk("0/")["stacks"].values()
     assert [bar["heights"][0][1] for bar in bars][:4] == [-1, -1, -1, 1.0]
 
 

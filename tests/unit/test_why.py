@@ -669,7 +669,7 @@ def test_formulas_with_other_python_syntax_are_refused(text: str) -> None:
 def test_every_function_is_used_by_some_formula() -> None:
     trees = [
         ast.walk(ast.parse(formula.text))
-        for op in derivatives.list_ops()
+        for op in derivatives.load_formulas()
         for slot in range(3)
         if (formula := derivatives.find_formula(op, slot))
     ]

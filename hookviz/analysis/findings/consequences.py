@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook
 from hookviz.analysis.findings.parameters.missing_gradients import (
-    MAX_NAMED,
     MissingGradient,
     join_names,
     join_owners,
     list_missing_gradients,
 )
 from hookviz.analysis.findings.parameters.places import CUTS
+from hookviz.analysis.findings.training.program_calls import read_line
 from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.hooks import shared_label, shows_line
@@ -47,7 +47,9 @@ def list_silence(trace: TraceData, silent_hooks: Iterable[SilentHook], others: S
     hooks = [hook for hook in silent_hooks if hook.is_relevant]
     behind = [[hook for hook in hooks if _is_behind(hook, row)] for row in missing]
     explained = {id(hook) for group in behind for hook in group}
-    cuts = [_make_missing(row, group, held) for row, group in zip(missing, behind, strict=True)]
+    cuts = [
+        _make_missing(row, group, held, _makes_leaf(trace, row)) for row, group in zip(missing, behind, strict=True)
+    ]
     groups = _group_equal([hook for hook in hooks if id(hook) not in explained])
     silent = _join_equal([_make_silent(group) for group in groups[:MAX_HOOKS]])
     if len(groups) > MAX_HOOKS:
@@ -65,9 +67,9 @@ def _is_behind(hook: SilentHook, row: MissingGradient) -> bool:
     place = hook.cause.place
     if place is None:
         return False
-    if row.line is not None:
-        return (place.file, place.line) == (row.file, row.line)
-    return place.sentence == row.sentence
+    if row.place.code is not None:
+        return place.code == row.place.code
+    return place.sentence == row.place.sentence
 
 
 def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
@@ -112,9 +114,9 @@ def _make_silent(group: Sequence[SilentHook]) -> Finding:
 
 def _is_told_elsewhere(row: MissingGradient, held: Held) -> bool:
     """Whether ``find_unreached`` tells of parameters of modules that were not called, or nothing trains them anyway."""
-    if row.place == "no_pass":  # a model that was only evaluated
+    if row.place.key == "no_pass":  # a model that was only evaluated
         return held.keys().isdisjoint(row.parameters)
-    return row.place == "uncalled" and held.keys() >= set(row.parameters)
+    return row.place.key == "uncalled" and held.keys() >= set(row.parameters)
 
 
 def _find_held(trace: TraceData) -> Held:
@@ -124,29 +126,32 @@ def _find_held(trace: TraceData) -> Held:
     return {name: tuple(names[number] for number in row.optimizers) for row in held for name in row.names}
 
 
-def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held) -> Finding:
+def _makes_leaf(trace: TraceData, row: MissingGradient) -> bool:
+    """Whether the line that cuts makes a leaf of what it cut off, whose own gradient is wanted."""
+    return row.place.code is not None and "requires_grad" in read_line(trace, row.place.code)
+
+
+def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held, is_new_leaf: bool) -> Finding:
     """Make the finding of parameters without a gradient.
 
-    It is a warning if the graph is cut between them and the loss, or if an optimizer holds one of them; else it may
-    well be intended: the module was not called, ran without a graph, or is perhaps not used, and no optimizer has it.
+    It is a warning if an optimizer holds one of them, or if there is no optimizer and the graph is cut; else it may
+    well be intended: the module was not called, ran without a graph, or is perhaps not used.
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
     is_held = not held.keys().isdisjoint(row.parameters)
-    is_harm = is_held or (row.place in CUTS and (row.is_proven or not held))
-    return Finding(
-        row.step,
+    is_harm = is_held or (row.place.key in CUTS and not held and not is_new_leaf)
+    finding = Finding(
+        row.place.step,
         "cut",
         sentence,
         "warning" if is_harm else "remark",
-        line=row.line,
-        file=row.file,
-        line_role=row.to_place().line_role,
-        cause=join_sentences([row.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)]),
+        cause=join_sentences([row.place.sentence, *_describe_hooks(hooks), *_describe_untrained(row, held)]),
         advice=row.advice,
-        certainty="proven" if row.is_proven else "likely",
+        certainty="proven" if row.place.is_proven else "likely",
         hooks=tuple(hook.hook for hook in hooks),
         parameters=row.parameters,
     )
+    return put_line(finding, row.place.code, row.place.line_role)
 
 
 def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
@@ -171,7 +176,7 @@ def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
 def _name_hooks(hooks: list[SilentHook], one: str, many: str) -> str:
     names = [_name_hook(hook.hook) for hook in hooks]
     distinct = tuple(dict.fromkeys(names))
-    return (one if len(names) == 1 else many).format(hooks=join_first(distinct, MAX_NAMED), count=f"{len(names):,}")
+    return (one if len(names) == 1 else many).format(hooks=join_first(distinct), count=f"{len(names):,}")
 
 
 def _name_hook(hook: Hook) -> str:
@@ -263,9 +268,7 @@ def _add_consequence(origin: Finding, finding: Finding) -> Finding:
         return origin
     if origin.kind == "exception" or finding.kind == "not_called" or not finding.parameters:
         named = list(dict.fromkeys(_name_hook(hook) for hook in finding.hooks if hook not in origin.hooks))
-        text = (
-            _("For the same reason {hooks} did not fire.").format(hooks=join_first(named, MAX_NAMED)) if named else ""
-        )
+        text = _("For the same reason {hooks} did not fire.").format(hooks=join_first(named)) if named else ""
     else:
         text = finding.sentence
     cause = join_sentences([origin.cause, text])

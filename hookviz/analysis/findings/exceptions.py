@@ -247,9 +247,11 @@ def _find_first_walk(trace: TraceData, node: int, pass_id: int) -> int | None:
 def _advise_after_walk(trace: TraceData, node: int, pass_id: int) -> str:
     """Say what to do: with the weights of another step, a graph that was kept would be of no use."""
     step = _find_first_walk(trace, node, pass_id)
-    if step is not None and all(row.step < step for row in trace.updates):
-        return _("Add up the losses and call backward() once, or keep the graph with retain_graph=True in the first.")
-    return _("Compute it anew in each round, and detach() what one round hands to the next.")
+    if step is None or any(row.step > step for row in trace.updates):
+        return _("Compute it anew in each round, and detach() what one round hands to the next.")
+    if find_pass_line(trace, pass_id) == find_pass_line(trace, trace.rows[step].pass_id):
+        return _("Compute anew for each pass what both walk.")
+    return _("Add up the losses and call backward() once, or keep the graph with retain_graph=True in the first.")
 
 
 def _describe_first_walk(trace: TraceData, node: int, pass_id: int) -> str:

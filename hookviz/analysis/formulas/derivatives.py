@@ -42,15 +42,6 @@ def load_formulas() -> Mapping[str, Any]:
     return formulas
 
 
-def list_ops() -> list[str]:
-    """List the ops for which there are formulas.
-
-    >>> "MulBackward0" in list_ops()
-    True
-    """
-    return list(load_formulas())
-
-
 @lru_cache(maxsize=1024)
 def find_formula(op: str, slot: int) -> Formula | None:
     """Find the formula for the input ``slot`` of ``op``; None if ``formulas.json`` has none.

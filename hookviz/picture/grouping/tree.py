@@ -99,11 +99,8 @@ class BoxTree:
         self.calls_of_nodes = {node: self.graph.calls[node] for node in self.nodes if node in self.graph.calls}
         self.edges_out: dict[int, list[tuple[int, int]]] = {node: [] for node in self.nodes}
         """Node → (its input, the node there) for each arrow that starts at it."""
-        self.edges_in: dict[int, list[tuple[int, int]]] = {}
-        """Node → (a node of this pass, its input) for each arrow that ends at it."""
         for start, slot, end in self.graph.edges:
             self.edges_out[start].append((slot, end))
-            self.edges_in.setdefault(end, []).append((start, slot))
         self.root = Group("", "pass", [])
         self.calls: dict[int, Group] = {}
         self.innermost_groups: dict[int, Group] = {}
@@ -122,7 +119,6 @@ class BoxTree:
 
     def _nest_calls(self) -> None:
         """Put each node into the call that created it, and each call into the call in which it was made."""
-        arrival_order = self._order_by_arrival()
         first_runs = find_first_runs(self.trace, self.pass_id, self.graph.frames)
         for call in sorted(self.graph.frames):
             parent = self.trace.calls[first_runs.get(call, call)].parent
@@ -131,24 +127,20 @@ class BoxTree:
             )
         for node in self.nodes:
             (self.calls[self.calls_of_nodes[node]] if node in self.calls_of_nodes else self.root).members.append(node)
-        first: dict[str, float] = {}
+        arrivals = self._order_by_arrival()
         for group in (*reversed(self.calls.values()), self.root):  # inner calls first: outer ones need their order
-            group.members.sort(
-                key=lambda member: arrival_order[member] if isinstance(member, int) else first[member.id]
-            )
-            first[group.id] = min(
-                (_first_arrival(member, arrival_order, first) for member in group.members), default=inf
-            )
+            group.members.sort(key=arrivals.__getitem__)
+            arrivals[group] = min(map(arrivals.__getitem__, group.members), default=inf)
             if group.parent is not None:
                 group.parent.members.append(group)
 
-    def _order_by_arrival(self) -> dict[int, int]:
+    def _order_by_arrival(self) -> "dict[Member, float]":
         """Return node → the first step at which a gradient arrives there.
 
         Nodes that backward does not reach come last, in the order in which they lie below the roots.
         """
         rows = self.trace.rows
-        order = {node: len(rows) + place for place, node in enumerate(self.nodes)}
+        order: dict[Member, float] = {node: len(rows) + place for place, node in enumerate(self.nodes)}
         for index in reversed(self.trace.lookup.steps(self.pass_id)):
             row = rows[index]
             if row.kind in ("seed", "arrive"):
@@ -190,10 +182,6 @@ class BoxTree:
         while group is not None and group.call is None:
             group = group.parent
         return group
-
-
-def _first_arrival(member: Member, arrival_order: dict[int, int], group_order: dict[str, float]) -> float:
-    return arrival_order[member] if isinstance(member, int) else group_order[member.id]
 
 
 def index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,9 @@ from importlib.resources import files
 
 from hookviz.support.messages.languages import LANGUAGES, current_language, find_language, set_language
 
+MAX_NAMED = 4
+"""How many items a sentence names, unless it says so itself."""
+
 
 @cache
 def _read_catalogue(language: str) -> NullTranslations:
@@ -60,7 +63,7 @@ def join_list(items: Iterable[str]) -> str:
     return _("{item}, {next}").format(item="", next="").join(filter(None, items))
 
 
-def join_first(items: Sequence[str], most: int) -> str:
+def join_first(items: Sequence[str], most: int = MAX_NAMED) -> str:
     """Join the first items with a comma between them, and say how many more there are.
 
     >>> join_first(["a", "b", "c"], 2)

@@ -10,8 +10,6 @@ from hookviz.trace import Hook, StepRow, TraceData
 from hookviz.trace.hooks import shared_label
 from hookviz.trace.sentences import format_values
 
-MAX_NAMED = 4
-"""How many gradients a finding names."""
 RETURN_NEW = N_("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
 
 
@@ -71,7 +69,7 @@ def _name_changed(trace: TraceData, steps: list[int]) -> str:
     cause = trace.rows[steps[0]].cause
     rows = [trace.rows[step] for step in steps if trace.rows[step].cause == cause]
     names = list(dict.fromkeys(describe_node(trace, row.node, row.output) for row in rows))
-    return join_first(names, MAX_NAMED)
+    return join_first(names)
 
 
 def _tell_registration(trace: TraceData, row: StepRow) -> list[str]:

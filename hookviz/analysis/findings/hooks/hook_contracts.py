@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from hookviz.support.messages import N_, _
-from hookviz.support.source_code import split_place
+from hookviz.support.source_code import read_place
 from hookviz.trace import Hook
 from hookviz.trace.hook_facts import HOOK_FACTS, name_of_kind
 
@@ -88,10 +88,10 @@ def explain_refusal(hook: Hook, error: str, raised_at: str | None) -> Contract |
 
 def _is_raised_in(hook: Hook, raised_at: str | None) -> bool:
     """Whether a line is one of the function of the hook, and not that of the pass or the call."""
-    file, line = split_place(raised_at)
-    if line is None or hook.line is None or hook.file != file or hook.source_.is_lambda:
+    place = read_place(raised_at)
+    if place is None or hook.line is None or hook.file != place.file or hook.source_.is_lambda:
         return False
-    return hook.line <= line < hook.line + len((hook.source or "").splitlines())
+    return hook.line <= place.line < hook.line + len((hook.source or "").splitlines())
 
 
 def describe_parameters(kind: str, label: str) -> Contract | None:

@@ -103,6 +103,9 @@ def _describe_inputs(
     return put_line(finding, *find_line(hook, row.registered_at))
 
 
+# -- legacy backward hooks
+
+
 def list_legacy_hooks(trace: TraceData) -> list[Finding]:
     """List the legacy hooks that miss gradients; one finding for each hook.
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.analysis.findings.parameters.cutting_code import iter_trees, parse_source
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
@@ -13,8 +13,6 @@ from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
-MAX_NAMED = 4
-"""How many owners a finding names."""
 BIND_VALUE = N_("Bind the value when the function is made: add the parameter {name}={name}.")
 
 
@@ -43,7 +41,7 @@ def _find_early_read(trace: TraceData, steps: list[tuple[int, int]]) -> Finding 
     if read is None or hook.line is None:
         return None
     hooks = tuple({trace.hook(one).on: trace.hook(one) for _step, one in steps}.values())
-    names = {"hook": hook.label, "on": join_first([one.on for one in hooks], MAX_NAMED), "code": ast.unparse(read)}
+    names = {"hook": hook.label, "on": join_first([one.on for one in hooks]), "code": ast.unparse(read)}
     return Finding(
         step,
         "early_read",
@@ -95,12 +93,11 @@ def _find_later_edit(trace: TraceData, first: tuple[int, int]) -> Finding | None
 
 def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | None:
     """Return variable, code and line of the first edit of what a line registers a hook on, in the same function."""
-    for source in trace.sources:
-        tree = parse_source(source.text) if source.file == place.file else None
+    for source, tree in iter_trees(trace, place.file):
         line = place.line - source.line + 1
-        scope = None if tree is None else find_function(tree, line)
-        name = "" if scope is None else next(_list_registered(scope, line), "")
-        if scope is None or not name:
+        scope = find_function(tree, line)
+        name = next(_list_registered(scope, line), "")
+        if not name:
             continue
         for node in ast.walk(scope):
             if not isinstance(node, (ast.stmt, ast.expr)) or node.lineno <= line:
@@ -126,6 +123,9 @@ def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
     edits = [node.target for node in ast.walk(scope) if isinstance(node, ast.AugAssign)]
     stores = (part for part in parts if part.id == name and isinstance(part.ctx, ast.Store) and part not in edits)
     return any(start < part.lineno <= end for part in stores)
+
+
+# -- variables of a loop
 
 
 def list_late_bindings(trace: TraceData) -> list[Finding]:
@@ -183,7 +183,7 @@ def _begins_at(node: ast.AST, line: int) -> bool:
 
 def _describe_binding(trace: TraceData, steps: list[tuple[int, int]], names: list[str]) -> Finding:
     hooks = tuple({trace.hook(index).on: trace.hook(index) for _step, index in steps}.values())
-    on = join_first([hook.on for hook in hooks], MAX_NAMED)
+    on = join_first([hook.on for hook in hooks])
     words = {"hook": hooks[0].label, "on": on, "names": join_list(names), "name": names[0]}
     return Finding(
         steps[0][0],

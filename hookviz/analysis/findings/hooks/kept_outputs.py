@@ -82,7 +82,7 @@ def _find_edited(trace: TraceData, steps: list[int], stores: list[_Store]) -> It
 
 def _name_output(hook: Hook) -> str:
     """Return the parameter of a forward hook that gets the output; empty if it is not clear."""
-    names = _list_parameters(hook)
+    names = _list_given(hook)
     return names[-1] if len(names) in (3, 4) and hook.kind == "forward_hook" else ""
 
 
@@ -106,12 +106,12 @@ def _find_overwritten(trace: TraceData, steps: list[int], stores: list[_Store]) 
     first = trace.steps[steps[0]].hook
     assert first is not None
     for store in stores:
-        key = None if store.adds else _find_key(store.target, _list_parameters(first))
+        key = None if store.adds else _find_key(store.target, _list_given(first))
         if key is None:
             continue
         places: dict[tuple[object, ...], list[int]] = {}
         for step in steps:
-            place = _find_place(trace, step, key)
+            place = _locate_store(trace, step, key)
             if place is not None:
                 places.setdefault(place, []).append(step)
         several = next((found for found in places.values() if len(found) > 1), None)
@@ -134,7 +134,7 @@ def _find_key(target: ast.expr, parameters: list[str]) -> str | None:
     return None if has_call or not names.isdisjoint(parameters[1:]) else "hook"
 
 
-def _find_place(trace: TraceData, step: int, key: str) -> tuple[object, ...] | None:
+def _locate_store(trace: TraceData, step: int, key: str) -> tuple[object, ...] | None:
     """Return the forward or pass in which a hook fired, and where it stores something; None for a recomputation."""
     row = trace.rows[step]
     hook = None if row.hook is None else trace.hook_rows[row.hook]
@@ -172,26 +172,26 @@ def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Find
 # -- reading the function
 
 
-def _find_function(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
+def _parse_hook(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
     tree = parse_source(hook.source or "")
     nodes = ast.walk(tree) if tree is not None else ()
     return next((node for node in nodes if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)
 
 
-def _list_parameters(hook: Hook) -> list[str]:
-    function = _find_function(hook)
+def _list_given(hook: Hook) -> list[str]:
+    function = _parse_hook(hook)
     arguments = function.args.args[: len(function.args.args) - len(function.args.defaults)] if function else []
     return [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
 
 
 def _list_stores(hook: Hook) -> Iterator[_Store]:
     """Yield what a hook keeps of what it was given, in something that it does not make itself."""
-    function = _find_function(hook)
+    function = _parse_hook(hook)
     if function is None or hook.line is None:
         return
     nodes = list(ast.walk(function))
     local = {part.id for part in nodes if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    given = set(_list_parameters(hook)[1:])
+    given = set(_list_given(hook)[1:])
     for node in nodes:
         for store in _read_stores(node):
             used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}

@@ -4,12 +4,12 @@ import ast
 import re
 from collections.abc import Iterator
 
-from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, iter_trees, parse_source
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.training.program_calls import find_replacement
 from hookviz.support.definitions import find_edited, is_value, list_returned
 from hookviz.support.messages import _
-from hookviz.support.source_code import CodePlace, describe_place, read_place, split_place
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
 
 FORWARD = "forward"
@@ -24,16 +24,16 @@ def find_forward_call(trace: TraceData, module: str) -> Place | None:
     """Return where the program calls the forward of a module with this name directly, if at one place only."""
     name = module.rpartition(".")[2]
     found = {
-        (source.file, line, text)
+        (CodePlace(source.file, line), text)
         for source in trace.sources
         for line, text in _list_forward_calls(source)
         if _get_last_name(text) == name
     }
     if not name or len(found) != 1:
         return None
-    file, line, text = found.pop()
+    place, text = found.pop()
     sentence = _("Your code calls {code}.forward(...) ({where}), which runs no hooks.")
-    return Place(FORWARD, sentence.format(code=text, where=describe_place(file, line)), None, file, line)
+    return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
 
 
 def _list_forward_calls(source: SourceRow) -> Iterator[tuple[int, str]]:
@@ -62,40 +62,42 @@ def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:
 
     With several passes in the function, another one may be meant.
     """
-    file, number = split_place(hook.registered_at)
-    if number is None or not hook.on.isidentifier():
+    registered = read_place(hook.registered_at)
+    if registered is None or not hook.on.isidentifier():
         return None
     lines = {(row.source, row.line) for row in trace.lines if row.pass_id is not None}
-    lines = {(source, line) for source, line in lines if trace.sources[source].file == file}
+    lines = {(source, line) for source, line in lines if trace.sources[source].file == registered.file}
     if len(lines) != 1:
         return None
     index, line = lines.pop()
     source = trace.sources[index]
-    code = find_cutting_code(source.text, source.line, number, line)
+    code = find_cutting_code(source.text, source.line, registered.line, line)
     named = [one for one in code if re.search(rf"\b{hook.on}\b", one.text)]
     if len(named) != 1:
         return None
     sentence = _("The only code up to there that can cut {on} off: {code} ({where}).")
-    text = sentence.format(on=hook.on, code=named[0].text, where=describe_place(file, named[0].line))
-    return Place(VARIABLE, text, None, file, named[0].line)
+    place = registered._replace(line=named[0].line)
+    return Place(VARIABLE, sentence.format(on=hook.on, code=named[0].text, where=place.where), None, place)
 
 
 def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
     """Return the only line outside of an ``__init__`` that assigns what a line registered a hook on, if it names it."""
-    file, line = split_place(hook.registered_at)
-    for source in trace.sources if line is not None else ():
-        tree = parse_source(source.text) if source.file == file else None
-        for node in ast.walk(tree) if tree is not None and line is not None else ():
-            if not isinstance(node, ast.Call) or node.lineno + source.line - 1 != line or not _registers(node):
+    registered = read_place(hook.registered_at)
+    if registered is None:
+        return None
+    for source, tree in iter_trees(trace, registered.file):
+        for node in ast.walk(tree):
+            line = node.lineno + source.line - 1 if isinstance(node, ast.Call) else None
+            if not isinstance(node, ast.Call) or line != registered.line or not _registers(node):
                 continue
             assert isinstance(node.func, ast.Attribute)
             owner = ast.unparse(node.func.value)
             place = find_replacement(trace, owner) if isinstance(node.func.value, ast.Attribute) else None
-            if place is None or place == (file, line):
+            if place is None or place == registered:
                 return None
             sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
-            text = sentence.format(code=owner, where=describe_place(file, line), again=place.where)
-            return Place(REPLACED, text, None, place.file, place.line)
+            text = sentence.format(code=owner, where=registered.where, again=place.where)
+            return Place(REPLACED, text, None, place)
     return None
 
 
@@ -109,16 +111,16 @@ def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
     name = module.rpartition(".")[2]
     pattern = re.compile(rf"[\w.\[\]]*\b{re.escape(name)}\]?\.(?:weight|bias)\b(?!\.)")
     found = {
-        (source.file, source.line + number, match[0])
+        (CodePlace(source.file, source.line + number), match[0])
         for source in trace.sources
         for number, line in enumerate(source.text.splitlines())
         if (match := pattern.search(line))
     }
     if not name or len(found) != 1:
         return None
-    file, number, text = found.pop()
+    place, text = found.pop()
     sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
-    return Place(FORWARD, sentence.format(code=text, where=describe_place(file, number)), None, file, number)
+    return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
 
 
 def find_edit_in_place(hook: Hook) -> int | None:
@@ -163,7 +165,7 @@ def _get_edited_name(node: ast.stmt | ast.expr) -> str | None:
     return edited.id if isinstance(edited, ast.Name) else None
 
 
-def find_hook_line(hook: Hook, where: str | None, role: str = "registered") -> tuple[CodePlace | None, str]:
+def find_hook_line(hook: Hook, where: str | None = None, role: str = "registered") -> tuple[CodePlace | None, str]:
     """Return the line and role of a place; those of the function of the hook if the place is not known."""
     place = read_place(where)
     if place is not None:

@@ -127,6 +127,9 @@ def _describe_cause(on: str, count: str, where: str) -> str:
     )
 
 
+# -- hooks that a copy of their module has, too
+
+
 def list_copied_hooks(trace: TraceData) -> list[Finding]:
     """List the hooks that were registered once and fired on several modules; those of one function together.
 
@@ -160,6 +163,9 @@ def _make_copied(trace: TraceData, firings: dict[int, int]) -> Finding:
         hooks=(hook, other),
     )
     return put_line(finding, *find_hook_line(hook, row.registered_at))
+
+
+# -- hooks whose handle was overwritten
 
 
 def list_overwritten_handles(trace: TraceData) -> list[Finding]:

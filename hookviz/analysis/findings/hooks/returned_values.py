@@ -13,8 +13,6 @@ from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.hook_facts import HookKind
 from hookviz.trace.values import Value
 
-_MAX_NAMED = 4
-"""How many owners a finding names."""
 _KINDS: tuple[HookKind, ...] = (
     "tensor_hook",
     "forward_pre_hook",
@@ -101,6 +99,9 @@ def _make_zeroing(trace: TraceData, steps: list[Step]) -> Finding:
     return put_line(finding, *find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at))
 
 
+# -- values that are computed and not returned
+
+
 def list_unreturned_values(trace: TraceData) -> list[Finding]:
     """List the functions that left what they were given as it is, though they compute something new, and return None.
 
@@ -119,7 +120,7 @@ def list_unreturned_values(trace: TraceData) -> list[Finding]:
 def _describe_lost(steps: list[tuple[int, Hook]], statement: ast.stmt) -> Finding:
     step, hook = steps[0]
     hooks = tuple({one.on: one for _step, one in steps}.values())
-    names = {"hook": hook.label, "on": join_first([one.on for one in hooks], _MAX_NAMED)}
+    names = {"hook": hook.label, "on": join_first([one.on for one in hooks])}
     advice = _("Return the new value from {hook}.")
     if hook.kind.startswith("full_backward"):
         advice = _("Return the new value from {hook}, in a tuple with an item for each gradient.")

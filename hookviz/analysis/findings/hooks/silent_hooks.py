@@ -122,7 +122,7 @@ class SilentHook:
     def find_line(self) -> tuple[CodePlace | None, str]:
         """Return the line of the cause, and what it does: where it is, or where the hook was registered, or is."""
         place = self.cause.place
-        if place is not None and place.line is not None:
+        if place is not None and place.code is not None:
             return place.code, _ROLES.get(place.key, "may_cut" if place.is_likely else "cuts")
         return find_hook_line(self.hook, self.registered_at)
 

@@ -167,8 +167,7 @@ class Timeline:
         """
         rows = [row for row in self._missing if any(name.startswith(f"{owner}.") for name in row.parameters)]
         if rows:  # the place is that of its parameters, for which more may be known
-            row = max(rows, key=lambda row: -1 if row.step is None else row.step)
-            place = row.to_place()
+            place = max((row.place for row in rows), key=lambda place: -1 if place.step is None else place.step)
         else:
             place = self._places.find(owner, module)
         return place if place.key in places else None
@@ -251,6 +250,9 @@ def between(steps: list[int], since: int | None, until: int | None) -> list[int]
     """Return those of ``steps`` that lie between two numbers of steps; None stands for the begin and the end."""
     end = len(steps) if until is None else bisect_left(steps, until)
     return steps[bisect_left(steps, since or 0) : end]
+
+
+# -- what ran in the place of a module
 
 
 def find_twin(timeline: Timeline, hook: UnfiredRow) -> Place | None:

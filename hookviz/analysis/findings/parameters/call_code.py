@@ -19,7 +19,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
 from hookviz.support.messages import _, join_first
-from hookviz.support.source_code import describe_place, split_place
+from hookviz.support.source_code import CodePlace, describe_place, split_place
 from hookviz.trace import CallRow, LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -335,10 +335,10 @@ class CallCode:
         return [(hook.file, one) for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None)]
 
 
-def find_permanent_switches(trace: TraceData) -> list[tuple[str | None, int]]:
+def find_permanent_switches(trace: TraceData) -> list[CodePlace]:
     """Return file and line of the code that switches the graph off until some code switches it on again."""
     sources = trace.sources
-    found = ((one.file, line) for one in sources for line in _list_permanent_switches(one.text, one.line))
+    found = (CodePlace(one.file, line) for one in sources for line in _list_permanent_switches(one.text, one.line))
     return list(dict.fromkeys(found))
 
 

@@ -7,6 +7,8 @@ from functools import lru_cache
 from textwrap import dedent
 from typing import NamedTuple
 
+from hookviz.trace import SourceRow, TraceData
+
 CUTTING_METHODS = frozenset({
     "detach", "detach_", "item", "tolist", "numpy", "argmax", "argmin", "argsort", "long", "int", "bool", "nonzero",
     "sign", "multinomial", "bernoulli", "sample",
@@ -183,6 +185,14 @@ def parse_source(text: str) -> ast.Module | None:
         return ast.parse(dedent(text))
     except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+def iter_trees(trace: TraceData, file: str | None) -> Iterator[tuple[SourceRow, ast.Module]]:
+    """Yield the recorded texts of a file with their trees, as far as they can be parsed."""
+    for source in trace.sources:
+        tree = parse_source(source.text) if source.file == file else None
+        if tree is not None:
+            yield source, tree
 
 
 def _list_code(tree: ast.AST, shift: int, lines: Lines) -> list[CuttingCode]:

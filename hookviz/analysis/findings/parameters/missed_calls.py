@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
 from hookviz.support.messages import _, join_sentences
-from hookviz.support.source_code import describe_place
+from hookviz.support.source_code import CodePlace
 
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
@@ -17,8 +17,7 @@ class MissedCall(NamedTuple):
     """What the code of a forward says about a part that it did not call, or a parameter that it did not use."""
 
     sentence: str
-    file: str | None
-    line: int
+    code: CodePlace
 
 
 class _Branch(NamedTuple):
@@ -47,10 +46,10 @@ def find_missed_use(code: CallCode, module: int, attribute: str) -> MissedCall |
     if len(branches) != 1 or not all(branches for _ignored, branches in found):
         return None
     branch = branches.pop()
-    line = branch.line + source.line - 1
+    place = CodePlace(source.file, branch.line + source.line - 1)
     text = _("In the forward of {class}, if {condition} ({where}) decides whether they are used.")
     names = {"class": code.trace.modules[module].kind, "condition": branch.text}
-    return MissedCall(text.format(where=describe_place(source.file, line), **names), source.file, line)
+    return MissedCall(text.format(where=place.where, **names), place)
 
 
 def _is_attribute(attribute: str, part: ast.expr) -> bool:
@@ -67,21 +66,20 @@ def find_missed_call(code: CallCode, caller: int, attribute: str) -> MissedCall 
     source, lines = code.trace.sources[region[0]], region[1]
     shift = source.line - 1
     if _is_unnamed(code, function, attribute):
-        where = describe_place(source.file, lines.first)
-        text = _("Its forward ({where}) does not name {name}.").format(where=where, name=attribute)
-        return MissedCall(text, source.file, lines.first)
+        start = CodePlace(source.file, lines.first)
+        text = _("Its forward ({where}) does not name {name}.").format(where=start.where, name=attribute)
+        return MissedCall(text, start)
     found = list(_find_uses(function.body, partial(_calls_part, attribute), ()))
     if len(found) != 1:
         return None
     line, branches = found[0]
-    where = describe_place(source.file, line + shift)
-    sentence = _("Its forward calls it at {where}, which did not run.").format(where=where)
+    place = CodePlace(source.file, line + shift)
+    sentence = _("Its forward calls it at {where}, which did not run.").format(where=place.where)
     if len(branches) != 1:
-        return MissedCall(sentence, source.file, line + shift)
-    branch = branches[0]
-    where = describe_place(source.file, branch.line + shift)
-    more = _("What decides is if {condition} ({where}).").format(condition=branch.text, where=where)
-    return MissedCall(join_sentences([sentence, more]), source.file, branch.line + shift)
+        return MissedCall(sentence, place)
+    place = CodePlace(source.file, branches[0].line + shift)
+    more = _("What decides is if {condition} ({where}).").format(condition=branches[0].text, where=place.where)
+    return MissedCall(join_sentences([sentence, more]), place)
 
 
 def _is_unnamed(code: CallCode, function: ast.AST, attribute: str) -> bool:

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.cutting_code import has_only_reparameterised, leaves_torch
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
-from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
-from hookviz.support.source_code import describe_place
+from hookviz.support.messages import MAX_NAMED, N_, _, join_first, join_list, join_sentences
+from hookviz.support.source_code import CodePlace, describe_place
 from hookviz.trace import MODULE_HOOK_KINDS, CutKind, CutRow, Hook, MissingRow, TraceData
 
 _CUTS = {
@@ -34,8 +34,6 @@ MAX_CUTS = 3
 """How many cuts a sentence names; a parameter may be cut off on several paths."""
 _WITHOUT_GRAPH: tuple[CutKind, ...] = ("no_grad", "inference", "checkpoint")
 """The kinds of cuts that are places of their own: nothing in them has a graph."""
-MAX_NAMED = 4
-"""How many parameters, or modules that hold some, a sentence names."""
 
 
 def _place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
@@ -52,11 +50,11 @@ def _place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
         else []
     )
     steps = [row.step for row in rows if row.step is not None]
-    lines = {(row.file, row.line) for row in rows}
-    file, line = lines.pop() if len(lines) == 1 else (None, None)
+    lines = {None if row.line is None else CodePlace(row.file, row.line) for row in rows}
+    code = lines.pop() if len(lines) == 1 else None
     text = join_sentences([*sentences[:MAX_CUTS], *more])
     kinds = {row.kind for row in rows if _is_without_graph(row)}
-    return Place(kinds.pop() if len(kinds) == 1 else "op", text, min(steps, default=None), file, line)
+    return Place(kinds.pop() if len(kinds) == 1 else "op", text, min(steps, default=None), code)
 
 
 def _is_without_graph(row: CutRow) -> bool:
@@ -71,71 +69,14 @@ def _explain_cut(row: CutRow) -> str:
     return _(_CUTS[row.kind]).format(op=op)
 
 
-@dataclass(frozen=True)
-class MissingGradient:
+class MissingGradient(NamedTuple):
     """Parameters that require grad and that no gradient reached, with the place where the graph is cut."""
 
     parameters: tuple[str, ...]
     """Their names; all are cut off at the same place."""
-    place: str
-    """What kind of place: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``frozen`` (they did not require
-    grad when their module was called), ``no_pass`` (no pass began after that), ``hook`` (a forward hook replaced an
-    output), ``inside`` (the forward of a module that got their output), ``between`` (two module calls), ``within`` (the
-    forward of a module, after an inner one returned), ``taken`` (the forward of a module that got the graph), ``after``
-    (an outermost module returned, or an inner one whose output it returns), ``either`` (one of two places, each before
-    another pass), ``unused`` (their module belongs to the graph, and they do not), ``unnamed`` (nor does the text of
-    its forward name them), or ``none_returned`` (they belong to the graph, and a node in front of them got a gradient
-    and returned None).
-    After ``record(cuts=True)`` also ``op``: an op whose result has no graph.
-    One that runs in ``no_grad`` has the place ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
-    sentence: str
-    """Where the graph is cut, and why."""
-    step: int | None
-    """The step to look at, counted from 0; None if their module was not called."""
-    file: str | None
-    """The file of ``line``, relative to the working directory, or ``In [4]`` for a notebook cell."""
-    line: int | None
-    """The line of code that cuts, if only one can."""
-
-    is_likely: bool = False
-    """Whether the code around that line also calls what was not followed, and may cut there."""
-    follows_ops: bool = False
-    """Whether the recording followed each op, to find those that cut."""
-    can_reparameterise: bool = False
-    """Whether all distributions that the program makes have an ``rsample()``."""
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether the recording shows the place itself; otherwise it shows between which calls it is."""
-        return self.to_place().is_proven
-
-    def to_place(self) -> Place:
-        """Return the place where the graph is cut, without the parameters."""
-        return Place(self.place, self.sentence, self.step, self.file, self.line, self.is_likely)
-
-    @property
-    def advice(self) -> str:
-        """What to do."""
-        if ".sample(" in self.sentence and self.can_reparameterise:
-            return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
-        if self.place == "either" or (self.place == "op" and self.line is None):
-            return _("Look which of these is not there to stop gradients, and remove that one.")
-        if self.place in ("between", "inside") and self.line is None and not self.follows_ops:
-            return _(_FOLLOW_OPS)
-        if self.place in CUTS and self.is_proven and self.place not in _ADVICE:
-            return _("Remove the cut, unless it is there to stop gradients.")
-        if self.place == "unused":
-            unused = N_("No op that cuts was seen on the way: look whether the forward uses them.")
-            return _(unused if self.follows_ops else _FOLLOW_USES)
-        if self.place in LIKELY_PLACES and leaves_torch(self.sentence):
-            return join_sentences([_(_NO_CUT_SEEN) if self.follows_ops else "", _(_LEAVES_TORCH)])
-        if self.place in LIKELY_PLACES or self.is_likely:
-            if self.follows_ops:
-                return join_sentences(
-                    [_(_NO_CUT_SEEN), _("Look whether the output goes through them, or is not used.")]
-                )
-            return _(_FOLLOW_OPS if self.line is None else _PROVE_LINE)
-        return _(_ADVICE[self.place]) if self.place in _ADVICE else ""
+    place: Place
+    advice: str
+    """What to do."""
 
 
 _FOLLOW_OPS = N_("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
@@ -162,26 +103,35 @@ def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
 
     If several calls lead to the same line, the place is that of the last one, which is the nearest to the loss.
     """
-    rows = _find_rows(trace) if trace.missing_rows else []
-    found = [*rows, *_find_rows_behind_none(NoneGradients(trace))]
-    return _complete(trace, found)
+    found = [*(_find_rows(trace) if trace.missing_rows else ()), *_find_rows_behind_none(NoneGradients(trace))]
+    return [MissingGradient(tuple(names), place, advise_on_cut(trace, place)) for names, place in found]
 
 
-def make_missing_gradient(trace: TraceData, parameters: tuple[str, ...], place: Place) -> MissingGradient:
-    """Make the row of parameters that are cut off at a place."""
-    return _complete(trace, [MissingGradient(parameters, *place)])[0]
-
-
-def _complete(trace: TraceData, rows: list[MissingGradient]) -> list[MissingGradient]:
-    """Add to rows what the whole trace shows."""
-    if not rows:
-        return []
-    can_reparameterise = has_only_reparameterised(source.text for source in trace.sources)
+def advise_on_cut(trace: TraceData, place: Place) -> str:
+    """Say what to do about a place where the graph is cut; empty if nothing is known."""
+    if ".sample(" in place.sentence and has_only_reparameterised(source.text for source in trace.sources):
+        return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
+    if place.key == "either" or (place.key == "op" and place.code is None):
+        return _("Look which of these is not there to stop gradients, and remove that one.")
     follows = follows_ops(trace)
-    return [replace(row, follows_ops=follows, can_reparameterise=can_reparameterise) for row in rows]
+    if place.key in ("between", "inside") and place.code is None and not follows:
+        return _(_FOLLOW_OPS)
+    if place.key in CUTS and place.is_proven and place.key not in _ADVICE:
+        return _("Remove the cut, unless it is there to stop gradients.")
+    if place.key == "unused":
+        unused = N_("No op that cuts was seen on the way: look whether the forward uses them.")
+        return _(unused if follows else _FOLLOW_USES)
+    if place.key in LIKELY_PLACES and leaves_torch(place.sentence):
+        return join_sentences([_(_NO_CUT_SEEN) if follows else "", _(_LEAVES_TORCH)])
+    if place.key in LIKELY_PLACES or place.is_likely:
+        if follows:
+            return join_sentences([_(_NO_CUT_SEEN), _("Look whether the output goes through them, or is not used.")])
+        return _(_FOLLOW_OPS if place.code is None else _PROVE_LINE)
+    return _(_ADVICE[place.key]) if place.key in _ADVICE else ""
 
 
-def _find_rows(trace: TraceData) -> list[MissingGradient]:
+def _find_rows(trace: TraceData) -> list[tuple[list[str], Place]]:
+    """List the names of parameters that are in no graph, and where that is cut."""
     finder = PlaceFinder(trace)
     by_path: dict[object, list[MissingRow]] = {}
     for row in _list_missing(trace):
@@ -192,10 +142,10 @@ def _find_rows(trace: TraceData) -> list[MissingGradient]:
         place = _place_row(finder, rows[0])
         for row in rows:
             own = finder.explain_unused(place, row)
-            cause = own if own.line is None else (own.file, own.line)
+            cause = own if own.code is None else own.code
             by_cause.setdefault(cause, []).append(row.name)
             places[cause] = max(own, places.get(cause, own), key=_get_step)
-    return [MissingGradient(tuple(names), *places[cause]) for cause, names in by_cause.items()]
+    return [(names, places[cause]) for cause, names in by_cause.items()]
 
 
 def _list_missing(trace: TraceData) -> list[MissingRow]:
@@ -215,17 +165,17 @@ def _place_row(finder: PlaceFinder, row: MissingRow) -> Place:
     return place if place.key != "op" else finder.weigh_cuts(place, row.owner, row.module)
 
 
-def _find_rows_behind_none(gradients: NoneGradients) -> list[MissingGradient]:
-    """Make the rows of parameters that are in the graph, behind a node that returned None."""
+def _find_rows_behind_none(gradients: NoneGradients) -> list[tuple[list[str], Place]]:
+    """List the names of parameters that are in the graph, behind a node that returned None, and that node."""
     places: dict[object, Place] = {}
     names: dict[object, list[str]] = {}
     for name, step in gradients.unreached.items():
         if step is not None:
             place = gradients.place(step)
-            cause = (place.file, place.line) if place.line is not None else step
+            cause = place.code if place.code is not None else step
             places[cause] = max(place, places.get(cause, place), key=_get_step)
             names.setdefault(cause, []).append(name)
-    return [MissingGradient(tuple(names[cause]), *place) for cause, place in places.items()]
+    return [(names[cause], place) for cause, place in places.items()]
 
 
 def _get_step(place: Place) -> int:
@@ -247,7 +197,7 @@ def join_names(names: tuple[str, ...], many: str = N_("{count} parameters of {on
         groups = Counter(".".join(path[:depth]) for path in paths)
         if len(groups) <= MAX_NAMED:
             return join_list([_describe_holder(names, *group, many, one) for group in groups.items()])
-    return join_first([one.format(on=name) for name in names], MAX_NAMED)
+    return join_first([one.format(on=name) for name in names])
 
 
 def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
@@ -261,7 +211,7 @@ def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
     if all(output.format(on=module) == name for module, name in zip(returning, owners, strict=True)):
         return join_names(returning, N_("{count} outputs of modules in {on}"), output)
     if any(" " in name for name in owners):  # what these words begin with is no module
-        return join_first(owners, MAX_NAMED)
+        return join_first(owners)
     return join_names(owners, N_("{count} tensors in {on}"))
 
 

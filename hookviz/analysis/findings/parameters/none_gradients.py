@@ -4,7 +4,7 @@ from functools import cached_property
 
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import _
-from hookviz.support.source_code import split_place
+from hookviz.support.source_code import read_place
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.values import as_tuple
@@ -57,7 +57,7 @@ class NoneGradients:
             "{on} got a gradient, and its backward ({where}) returned None for {target} (step {step}): "
             "no gradient goes on from there."
         ).format(where=where, **names)
-        return Place(NONE_RETURNED, sentence, step, *split_place(where))
+        return Place(NONE_RETURNED, sentence, step, read_place(where))
 
     def _find_backward(self, row: StepRow) -> str | None:
         """Return file and line of the backward of a custom Function."""

@@ -9,7 +9,7 @@ from hookviz.analysis.findings.parameters.call_flow import CallFlow
 from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
 from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.source_code import CodePlace, describe_place
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import LineRow, MissingRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
 
@@ -48,12 +48,20 @@ class Place(NamedTuple):
     """Where the graph is cut."""
 
     key: str
-    """What kind of place it is, such as ``between``, between two calls."""
+    """What kind of place it is: ``uncalled``, ``no_grad``, ``inference``, ``checkpoint``, ``frozen`` (the parameters
+    did not require grad when their module was called), ``no_pass`` (no pass began after that), ``hook`` (a forward hook
+    replaced an output), ``inside`` (the forward of a module that got their output), ``between`` (two module calls),
+    ``within`` (the forward of a module, after an inner one returned), ``taken`` (the forward of a module that got the
+    graph), ``after`` (an outermost module returned, or an inner one whose output it returns), ``either`` (one of two
+    places, each before another pass), ``unused`` (their module belongs to the graph, and they do not), ``unnamed`` (nor
+    does the text of its forward name them), or ``none_returned`` (they belong to the graph, and a node in front of them
+    got a gradient and returned None).
+    After ``record(cuts=True)`` also ``op``: an op whose result has no graph. One that runs in ``no_grad`` has the place
+    ``no_grad``; the same holds for ``inference`` and ``checkpoint``."""
     sentence: str
     step: int | None
     """The step to look at."""
-    file: str | None = None
-    line: int | None = None
+    code: CodePlace | None = None
     """The line of the user's code that cuts, if only one can."""
     is_likely: bool = False
     """Whether the code around that line also calls what was not followed, and may cut there."""
@@ -64,14 +72,9 @@ class Place(NamedTuple):
         return self.key not in LIKELY_PLACES and not self.is_likely
 
     @property
-    def code(self) -> CodePlace | None:
-        """Its line, if it is known."""
-        return None if self.line is None else CodePlace(self.file, self.line)
-
-    @property
     def line_role(self) -> str:
         """What its line does, as ``Finding.line_role`` names it."""
-        if self.line is None or self.key not in (*CUTS, "no_grad", "inference"):
+        if self.code is None or self.key not in (*CUTS, "no_grad", "inference"):
             return "step"
         return _ROLES.get(self.key, "cuts" if self.is_proven else "may_cut")
 
@@ -101,14 +104,16 @@ class _BareCalls:
             return self._switched_off(outermost, called, step)
         if found is None:
             place = Place(mode, join_sentences([sentence, *called]), step)
-            return place._replace(file=self._code.file_of(line), line=line.line) if mode == "checkpoint" else place
+            return (
+                place._replace(code=CodePlace(self._code.file_of(line), line.line)) if mode == "checkpoint" else place
+            )
         switch, file = found
-        where = describe_place(file, switch.line)
+        code = CodePlace(file, switch.line)
         text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
-        more = text.format(function=switch.function, where=where) if switch.function else ""
-        more = more or _("That mode is switched on at {where}.").format(where=where)
+        more = text.format(function=switch.function, where=code.where) if switch.function else ""
+        more = more or _("That mode is switched on at {where}.").format(where=code.where)
         is_likely = bool(switch.function)
-        return Place(mode, join_sentences([sentence, *called, more]), step, file, switch.line, is_likely)
+        return Place(mode, join_sentences([sentence, *called, more]), step, code, is_likely)
 
     def _switched_off(self, call: int, called: Iterable[str], step: int | None) -> Place:
         """The place of a call for which code elsewhere had switched the graph off."""
@@ -122,8 +127,8 @@ class _BareCalls:
         if len(switches) != 1:
             return Place("no_grad", join_sentences(sentences), step)
         text = _("set_grad_enabled(False) at {where} holds until other code switches the graph on again.")
-        sentences.append(text.format(where=describe_place(*switches[0])))
-        return Place("no_grad", join_sentences(sentences), step, *switches[0], is_likely=True)
+        sentences.append(text.format(where=switches[0].where))
+        return Place("no_grad", join_sentences(sentences), step, switches[0], is_likely=True)
 
 
 class PlaceFinder:
@@ -160,7 +165,7 @@ class PlaceFinder:
     def find_missed_call(self, caller: int, attribute: str) -> Place | None:
         """Return the line of the forward of a module because of which it did not call one of its parts."""
         found = find_missed_call(self._code, caller, attribute)
-        return None if found is None else Place(MISSED, found.sentence, None, found.file, found.line)
+        return None if found is None else Place(MISSED, found.sentence, None, found.code)
 
     def find_since(self, step: int, owner: str, module: int) -> Place:
         """Return the place where the graph of what a module computed after a step is cut."""
@@ -182,15 +187,15 @@ class PlaceFinder:
         reading = self._code.read([forward])
         if not self._code.names(attribute):
             text = _("The forward of {class} does not name {name}.").format(**{"class": kind, "name": attribute})
-            file, line = self.trace.sources[forward[0]].file, forward[1].first
-            return Place("unnamed", join_sentences([place.sentence, text]), place.step, file, line)
+            start = CodePlace(self.trace.sources[forward[0]].file, forward[1].first)
+            return Place("unnamed", join_sentences([place.sentence, text]), place.step, start)
         code = [one for one in reading.code if self._code.is_about(one, forward, f"self.{attribute}")]
         if code:
             return _make_place("within", place.sentence, place.step, reading._replace(code=code))
         missed = find_missed_use(self._code, row.module, attribute)
         if missed is None:
             return place
-        return Place("unused", join_sentences([place.sentence, missed.sentence]), place.step, missed.file, missed.line)
+        return Place("unused", join_sentences([place.sentence, missed.sentence]), place.step, missed.code)
 
     def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:
         """Return the place for calls of a module before the last pass."""
@@ -209,7 +214,7 @@ class PlaceFinder:
         place = self.weigh(self._after(with_graph[-1], names), calls)
         others = [call for call in calls if call not in with_graph]
         # If the graph ends within a forward that the loss depends on, calls of another forward explain nothing.
-        if place.key != "after" or place.line is not None or not others:
+        if place.key != "after" or place.code is not None or not others:
             return place
         return place._replace(sentence=join_sentences([place.sentence, self._bare_calls.find(others[-1]).sentence]))
 
@@ -243,7 +248,7 @@ class PlaceFinder:
         if not ended:
             return None
         last = ended[-1]
-        row, names = self.trace.calls[last], {"on": self._name(last), "root": _("the loss")}
+        row, names = self.trace.calls[last], {"on": self.trace.plain_call(last), "root": _("the loss")}
         if row.mode != "grad":
             return self._bare_calls.find(last)
         if row.frozen:
@@ -262,7 +267,7 @@ class PlaceFinder:
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
         last, user = self._flow.follow(call)
-        names = {**names, "on": self._name(last)}
+        names = {**names, "on": self.trace.plain_call(last)}
         replaced = self._flow.find_replacing_hook(last)
         if replaced is not None:
             return self._after_hook(replaced)
@@ -270,17 +275,17 @@ class PlaceFinder:
             return self._inside(last, names)
         if user is not None:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
-            name = self.trace.call if is_same else self._name
+            name = self.trace.call if is_same else self.trace.plain_call
             names |= {"on": name(last), "user": name(user)}
             return self._with_code("between", names, (call, last), self._code.lines.get(user))
         takers = self._flow.list_takers(last)
         taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._flow.used), None)
         if taker is not None:
-            return self._inside_of(taker, {**names, "user": self._name(taker)})
+            return self._inside_of(taker, {**names, "user": self.trace.plain_call(taker)})
         outer = self._flow.find_outer(last)
         if outer is None:
             return self._with_code("after", names, (call, last), self._code.pass_line)
-        names["outer"] = self._name(outer)
+        names["outer"] = self.trace.plain_call(outer)
         return self._with_code("within", names, (call, last), None)
 
     def _inside_of(self, call: int, names: dict[str, str]) -> Place:
@@ -329,11 +334,7 @@ class PlaceFinder:
         hook = self.trace.hook(index)
         sentence = _("{hook} on {on} returned a tensor without a graph, which replaced the output (step {step}).")
         text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
-        return Place("hook", text, step, hook.file, hook.line)
-
-    def _name(self, call: int) -> str:
-        """Return the name of the module of a call: what is said holds for all its calls."""
-        return self.trace.plain_call(call)
+        return Place("hook", text, step, None if hook.line is None else CodePlace(hook.file, hook.line))
 
     def _with_code(self, key: str, names: dict[str, str], path: tuple[int, int], until: LineRow | None) -> Place:
         """Make a place after the last call that a graph reached, with the code that can cut there."""
@@ -342,8 +343,10 @@ class PlaceFinder:
         if key in LIKELY_PLACES:
             inside = (self._code.read_inside(call) for call in self._flow.list_cutting_calls(last))
             code = dict.fromkeys((*reading.code, *(one for found in inside for one in found.code)))
-            is_shown = leaves_torch if self._follows_ops else bool  # no op was seen that cuts
-            reading = reading._replace(code=[(file, one) for file, one in code if is_shown(one.text)])
+            # No op was seen that cuts; what is written through .data is no op of the tensor that it is written to.
+            is_hidden = self._follows_ops
+            shown = [one for one in code if not is_hidden or leaves_torch(one[1].text) or ".data" in one[1].text]
+            reading = reading._replace(code=shown)
         sentence, step = _(_CUTS[key]).format(**names), self._flow.end.get(last)
         return _make_place(key, sentence, step, reading, self._code.called_at(last))
 
@@ -351,5 +354,5 @@ class PlaceFinder:
 def _make_place(key: str, sentence: str, step: int | None, reading: Reading, otherwise: Iterable[str] = ()) -> Place:
     """Make a place with the code that can cut there; without any, with other sentences."""
     text = join_sentences([sentence, *([describe_code(reading)] if reading.code else otherwise)])
-    file, line = (reading.code[0][0], reading.code[0][1].line) if len(reading.code) == 1 else (None, None)
-    return Place(key, text, step, file, line, line is not None and bool(reading.other))
+    code = CodePlace(reading.code[0][0], reading.code[0][1].line) if len(reading.code) == 1 else None
+    return Place(key, text, step, code, code is not None and bool(reading.other))

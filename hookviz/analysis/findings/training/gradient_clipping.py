@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import hypot, isinf, sqrt
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
 from hookviz.support.messages import N_, _, join_first, join_sentences
@@ -15,7 +16,6 @@ from hookviz.trace.values import Value, format_number
 
 LEAST_SHARE = 0.01
 """A limit of at least this share of the scale was meant for scaled gradients."""
-_MAX_NAMED = 4
 
 
 def find_useless_clips(facts: TrainingFacts) -> Iterator[Finding]:
@@ -204,6 +204,9 @@ def _was_divided(facts: TrainingFacts, row: ClipRow, written: list[int], scale: 
     return row.norm is not None and None not in norms and row.norm < hypot(*filter(None, norms)) / sqrt(scale)
 
 
+# -- hooks that clip scaled gradients
+
+
 def find_scaled_hooks(facts: TrainingFacts) -> Iterator[Finding]:
     """Find tensor hooks whose limit is tiny for the gradients of the loss, since these are scaled when they clip."""
     if not facts.trace.scales:
@@ -231,11 +234,11 @@ def _describe_clips(group: list[tuple[Step, float, float]]) -> Finding:
         "{real} for the gradients of the loss."
     ).format(
         hook=hooks[0].label,
-        on=join_first([hook.on for hook in hooks], _MAX_NAMED),
+        on=join_first([hook.on for hook in hooks]),
         scale=format_number(scale, 6),
         limit=format_number(limit, 4),
         real=format_number(limit / scale, 4),
     )
     advice = _("Clip after scaler.unscale_(optimizer), or multiply the limit by scaler.get_scale() in the hook.")
     finding = Finding(step.index, "clips_scaled", sentence, "warning", advice=advice, hooks=hooks)
-    return replace(finding, file=hooks[0].file, line=hooks[0].line, line_role="hook")
+    return put_line(finding, *find_hook_line(hooks[0]))

@@ -99,6 +99,9 @@ def _make_repeated(facts: TrainingFacts, optimizer: int, found: list[_Again], se
     return Finding(found[0].second.step, "repeated_loss", text, "warning", passes, when, advice=advice)
 
 
+# -- gradients that are cleared before a step
+
+
 def find_discarded(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that take a step for several passes of one line, and use the gradients of the last one only.
 
@@ -150,6 +153,9 @@ def _is_repeated(facts: TrainingFacts, passes: list[int]) -> bool:
         set(one) == set(leaves[0]) and all(repr(one[node]) == texts[node] for node in known) for one in leaves
     )
     return len(lines) == 1 and None not in lines and is_same and bool(known)
+
+
+# -- gradients that reach a step of another optimizer
 
 
 class _Foreign(NamedTuple):

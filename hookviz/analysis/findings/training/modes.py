@@ -134,6 +134,9 @@ def _name_modules(trace: TraceData, modules: Iterable[int]) -> str:
     return join_first([trace.module(module) for module in dict.fromkeys(modules)], MAX_NAMED)
 
 
+# -- dropouts that know no mode
+
+
 def find_functional_dropouts(facts: TrainingFacts) -> Iterator[Finding]:
     """Find functional dropouts that do not know the mode, in the forward of modules that ran in evaluation mode."""
     trace = facts.trace

@@ -95,9 +95,9 @@ def find_unmoved(facts: TrainingFacts) -> Iterator[Finding]:
         starts = [0, *(row.step for row in updates)]
         unmoved: dict[int, list[bool]] = {}
         for start, row in zip(starts, updates, strict=False):
-            regraded = {number for number, _value in row.regraded}
+            others = {*row.without_grad, *(number for number, _value in row.regraded)}
             for number, norm, group in row.moves:
-                is_given = number not in regraded and facts.has_left_gradient(number, start, row.step)
+                is_given = number not in others and facts.has_left_gradient(number, start, row.step)
                 unmoved.setdefault(number, []).append(norm == 0 and is_given and bool(row.rates[group]))
         found = [number for number, flags in unmoved.items() if len(flags) == len(updates) > 1 and all(flags)]
         if found:

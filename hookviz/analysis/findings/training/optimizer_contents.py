@@ -144,10 +144,18 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
     holders = _find_optimizers_of(facts, model)
     if holders:
         return _find_partly_outdated(facts, set(holders), untrained)
-    orphans = [row for row in facts.parameters if not row.held and facts.has_stepped(row)]
-    shapes = Counter(row.shape for row in orphans)
+    orphans = [number for number, row in enumerate(facts.parameters) if not row.held and facts.has_stepped(row)]
+    rows = [facts.parameters[number] for number in orphans]
+    shapes = Counter(row.shape for row in rows)
     shapes.subtract(facts.parameters[number].shape for number in untrained)
-    return _Outdated(_list_holders(orphans)) if orphans and min(shapes.values()) >= 0 else None
+    is_fed = any(_gets_gradients(facts, number) for number in orphans)
+    return _Outdated(_list_holders(rows)) if orphans and not is_fed and min(shapes.values()) >= 0 else None
+
+
+def _gets_gradients(facts: TrainingFacts, number: int) -> bool:
+    """Whether a tensor had a gradient at the last step of an optimizer, such as that of a copy, put there by hand."""
+    updates = [facts.updates[one][-1] for one in facts.parameters[number].optimizers if one in facts.updates]
+    return any(number not in row.without_grad and not row.zero for row in updates)
 
 
 def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: list[int]) -> _Outdated | None:
@@ -191,6 +199,9 @@ def _describe_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[tuple[in
     return passes, describe_passes(passes, facts.trace)
 
 
+# -- models that are never called
+
+
 def find_uncalled(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that took steps while none of their parameters had a gradient, or was in a called module.
 
@@ -229,6 +240,9 @@ def _add_twin(facts: TrainingFacts, finding: Finding, numbers: list[int]) -> Fin
     cause = _("The gradients go to {model}, which has parameters of the same shapes, as a copy has.").format(model=twin)
     advice = _("Call the model whose parameters the optimizer holds, or give it the gradients of the copy.")
     return replace(finding, severity="warning", cause=cause, advice=advice)
+
+
+# -- tensors that are no parameters
 
 
 def find_plain_tensors(facts: TrainingFacts) -> Iterator[Finding]:

@@ -5,10 +5,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import (
+    advise_on_cut,
     join_names,
     list_missing_gradients,
-    make_missing_gradient,
 )
 from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing, find_mark
@@ -69,7 +70,7 @@ def _make_cleared(facts: TrainingFacts, numbers: list[int]) -> Finding:
         return _add_clearing(facts, finding)
     hook = facts.trace.hook(index)
     cause = _("{hook} on {on} set it to None (step {step}).").format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
-    finding = replace(finding, step=step, cause=cause, hooks=(hook,), line=hook.line, file=hook.file, line_role="hook")
+    finding = put_line(replace(finding, step=step, cause=cause, hooks=(hook,)), *find_hook_line(hook))
     return replace(finding, advice=_("Take the step in the hook, or leave .grad alone until the step."))
 
 
@@ -86,7 +87,7 @@ def _add_clearing(facts: TrainingFacts, finding: Finding) -> Finding:
 def _list_explained(facts: TrainingFacts) -> set[str]:
     """List the parameters of which the trace shows why no gradient reaches them."""
     rows = list_missing_gradients(facts.trace)
-    return {name for row in rows if row.place not in ("uncalled", "no_pass") for name in row.parameters}
+    return {name for row in rows if row.place.key not in ("uncalled", "no_pass") for name in row.parameters}
 
 
 def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
@@ -163,6 +164,9 @@ def _make_update_finding(
     return Finding(facts.first_update(optimizers), kind, sentence, severity, parameters=parameters)
 
 
+# -- parameters that get no gradient any more
+
+
 def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that an optimizer holds and that no gradient reached in its last steps, but in earlier ones.
 
@@ -224,7 +228,7 @@ def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int
 
 
 def _add_place(facts: TrainingFacts, finding: Finding, place: Place) -> Finding:
-    advice = make_missing_gradient(facts.trace, finding.parameters, place).advice
+    advice = advise_on_cut(facts.trace, place)
     certainty: Certainty = "proven" if place.is_proven else "likely"
     finding = replace(finding, cause=place.sentence, advice=advice, certainty=certainty)
     return put_line(finding, place.code, place.line_role)

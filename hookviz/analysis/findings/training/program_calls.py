@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
 
@@ -92,10 +92,9 @@ def _steps_scheduler(optimizers: set[str], node: ast.AST) -> bool:
 
 def runs_first(trace: TraceData, first: CodePlace, second: CodePlace) -> bool:
     """Whether a line stands above another one in the body of the same loop, where each round runs it."""
-    for source in trace.sources if first.file == second.file and first.line < second.line else ():
-        tree = parse_source(source.text) if source.file == first.file else None
+    for source, tree in iter_trees(trace, first.file) if first.file == second.file and first.line < second.line else ():
         lines = [place.line - source.line + 1 for place in (first, second)]
-        for loop in ast.walk(tree) if tree is not None else ():
+        for loop in ast.walk(tree):
             body = loop.body if isinstance(loop, (ast.For, ast.While)) else []
             if all(any(_is_plain(statement, line) for statement in body) for line in lines):
                 return True
@@ -168,13 +167,13 @@ def _is_clearing(node: ast.AST) -> bool:
 
 def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace | None:
     """Return the only line that calls ``zero_grad()`` in the function around a line; None if there are several."""
+    if place is None:
+        return None
     found: set[CodePlace] = set()
-    for source in trace.sources if place is not None else ():
-        tree = parse_source(source.text) if place is not None and source.file == place.file else None
-        if tree is not None and place is not None:
-            scope = find_function(tree, place.line - source.line + 1)
-            calls = (node for node in ast.walk(scope) if _is_clearing(node))
-            found.update(CodePlace(source.file, getattr(node, "lineno", 0) + source.line - 1) for node in calls)
+    for source, tree in iter_trees(trace, place.file):
+        scope = find_function(tree, place.line - source.line + 1)
+        calls = (node for node in ast.walk(scope) if _is_clearing(node))
+        found.update(CodePlace(source.file, getattr(node, "lineno", 0) + source.line - 1) for node in calls)
     return _get_only(found)
 
 
@@ -296,9 +295,8 @@ def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outsi
 
 def _list_calls(trace: TraceData, file: str | None) -> Iterator[tuple[int, ast.Call]]:
     """Yield each call in a file, and how far its line is shifted."""
-    for source in trace.sources:
-        tree = parse_source(source.text) if source.file == file else None
-        for node in ast.walk(tree) if tree is not None else ():
+    for source, tree in iter_trees(trace, file):
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 yield source.line - 1, node
 

@@ -33,7 +33,7 @@ def _explain_root(ops: ForwardOps, node: int) -> Iterator[str]:
     if result is None:
         yield _("It divides by the result of the forward, and the square root has no finite slope at 0.")
     elif result.zero:
-        yield _("It divides by the result of the forward, which is 0: the square root has no finite slope at 0.")
+        yield _("It divides by the result of the forward where that is 0: the square root has no finite slope at 0.")
 
 
 def _explain_log(ops: ForwardOps, node: int) -> Iterator[str]:
@@ -41,19 +41,19 @@ def _explain_log(ops: ForwardOps, node: int) -> Iterator[str]:
     if value is None:
         yield _("It divides by the input of the forward, and the logarithm has no finite slope at 0.")
     elif value.zero:
-        yield _("It divides by the input of the forward, which is 0: the logarithm has no finite slope at 0.")
+        yield _("It divides by the input of the forward where that is 0: the logarithm has no finite slope at 0.")
 
 
 def _explain_reciprocal(ops: ForwardOps, node: int) -> Iterator[str]:
     result = ops.saved_tensor(node, "result")
     if result is not None and holds_inf(result):
-        yield _("It divides by the input of the forward, which is 0.")
+        yield _("It divides by the input of the forward where that is 0.")
 
 
 def _explain_division(ops: ForwardOps, node: int) -> Iterator[str]:
     divisor = ops.saved_tensor(node, "other")
     if divisor is not None and divisor.zero:
-        yield _("It divides by the divisor of the forward, which is 0.")
+        yield _("It divides by the divisor of the forward where that is 0.")
 
 
 def _explain_power(ops: ForwardOps, node: int) -> Iterator[str]:

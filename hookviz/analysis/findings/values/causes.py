@@ -10,7 +10,7 @@ from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
     contains_kind,
     explain_by_statistics,
-    find_causes,
+    find_op_causes,
     format_largest,
     holds_inf,
     maximum,
@@ -18,7 +18,7 @@ from hookviz.analysis.findings.values.op_causes import (
 )
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.torchless_numbers import format_rows, list_hidden_rows
-from hookviz.support.messages import N_, _, join_list, join_sentences
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
 from hookviz.trace.values import Value, as_tuple, format_number
 
@@ -99,7 +99,7 @@ def _make_call_ops(
 
 def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
     """Describe the first cause that the numbers of the ops show; if it needs an Inf, also where that came from."""
-    causes = list(find_causes(ops))
+    causes = [cause for _ignored, cause in find_op_causes(ops)]
     first = next((cause for cause in causes if cause.kind == kind), None)
     if first is None:
         return None
@@ -147,13 +147,12 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
     earlier = statistics.trace.lookup.tensors_before(statistics.pass_id, row.node)
     if not earlier or not _is_known_finite(statistics, earlier[-1].data):
         return _("its parameter {on} held {what} before backward began.").format(**names)
-    last_steps = _find_last_steps(statistics, earlier[-1].pass_id, index)
-    if not last_steps:
+    last = _find_last_step(statistics, row, earlier[-1].pass_id, index)
+    if last is None:
         return _(
             "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
             "began; the change itself was not recorded."
         ).format(**names)
-    last = max(last_steps.values())
     is_spoiled = _had_nonfinite_gradient(statistics, row, earlier[-1].pass_id, last)
     every = _find_every(statistics)
     if every is not None and not is_spoiled:
@@ -162,8 +161,6 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
             "began. In between, passes ran that were not recorded: record(every={every}) records one of "
             "{every}."
         ).format(every=every, **names)
-    if len(last_steps) > 1:  # a step row does not hold which parameters the optimizer changed
-        return _explain_several_steps(statistics, row, last_steps, is_spoiled)
     arguments = {**names, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
     text = (
         N_(
@@ -187,30 +184,18 @@ def _name_held(statistics: PassStatistics, row: TensorRow) -> dict[str, str]:
     return {"on": row.name, "what": name_of_kind("nan" if has_nan else "inf")}
 
 
-def _explain_several_steps(
-    statistics: PassStatistics, row: TensorRow, last_steps: dict[int, int], is_spoiled: bool
-) -> str:
-    """Explain that one of several optimizers may have put NaN or Inf into a parameter."""
-    steps = [statistics.trace.steps[i] for i in last_steps.values()]
-    each = [_("{optimizer} ({step})").format(optimizer=step.on, step=step.index + 1) for step in steps]
-    more = (
-        _("its gradient held NaN or Inf before the last of these steps.")
-        if is_spoiled
-        else _("something that was not recorded may have changed it, too.")
-    )
-    return _(
-        "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-        "began. In between, several optimizers took their steps: {optimizers}. The trace does not "
-        "show which of them holds {on}, and {more}"
-    ).format(optimizers=join_list(each), more=more, **_name_held(statistics, row))
+def _find_last_step(statistics: PassStatistics, row: TensorRow, since: int, index: int) -> int | None:
+    """Return the last step of an optimizer that holds a parameter, between the begin of pass ``since`` and a step.
 
-
-def _find_last_steps(statistics: PassStatistics, since: int, index: int) -> dict[int, int]:
-    """Optimizer → its last step between the beginning of pass ``since`` and step ``index``."""
-    first = next((i for i in statistics.trace.lookup.steps(since) if statistics.trace.rows[i].kind == "seed"), 0)
-    steps = statistics.trace.lookup.steps_of_kinds("optimizer_step")
-    between = ((i, statistics.trace.rows[i]) for i in steps[bisect_left(steps, first) : bisect_left(steps, index)])
-    return {row.optimizer: i for i, row in between if row.optimizer is not None and row.pass_id >= since}
+    Of a tensor without a name in a module it is not known which optimizer holds it: then it may be any.
+    """
+    trace = statistics.trace
+    holders = {optimizer for one in trace.parameters if row.name in one.names for optimizer in one.optimizers}
+    first = next((i for i in trace.lookup.steps(since) if trace.rows[i].kind == "seed"), 0)
+    steps = trace.lookup.steps_of_kinds("optimizer_step")
+    between = ((i, trace.rows[i]) for i in steps[bisect_left(steps, first) : bisect_left(steps, index)])
+    taken = (i for i, step in between if step.pass_id >= since and (step.optimizer in holders or not holders))
+    return max(taken, default=None)
 
 
 def _had_nonfinite_gradient(statistics: PassStatistics, row: TensorRow, since: int, step: int) -> bool:
@@ -272,6 +257,9 @@ def _describe_overflow(dtype: str) -> str:
         "its sums of products go beyond {largest}, the largest number of {dtype}, though its input "
         "and its parameters are finite."
     ).format(largest=format_largest(dtype), dtype=dtype)
+
+
+# -- masks of an attention
 
 
 def _explain_mask(statistics: PassStatistics, index: int) -> str:

@@ -141,9 +141,10 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
     when = describe_passes(passes, trace)
     is_of_op = finding.kind == "zero" and trace.rows[finding.step].kind == "compute"
     if is_of_op and known.of_kind == [0] and not known.has_nonfinite and not trace.dropped and len(trace.roots) > 1:
-        sentence = join_sentences(
-            [finding.sentence, _("Later passes do not show this: a weight that starts at 0 causes it once.")]
-        )
+        later = _("Later passes do not show this.")
+        if finding.zeros:
+            later = _("Later passes do not show this: a weight that starts at 0 causes it once.")
+        sentence = join_sentences([finding.sentence, later])
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
     if len(known.of_kind) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
         finding = _say_stuck(trace, finding, known)

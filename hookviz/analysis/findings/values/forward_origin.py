@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.bounds import Bounds
 from hookviz.analysis.findings.values.op_causes import (
-    Cause,
     ForwardOps,
+    OpCause,
     contains_kind,
     explain_by_statistics,
     find_op_causes,
@@ -64,8 +64,8 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
 
 
 def _search_before(
-    ops: ForwardOps, causes: list[tuple[int, Cause]], node: int, kind: str
-) -> tuple[Cause | None, Suspects]:
+    ops: ForwardOps, causes: list[tuple[int, OpCause]], node: int, kind: str
+) -> tuple[OpCause | None, Suspects]:
     """Find what made the NaN or Inf that is first seen at an op: the op itself, an Inf before it, or another op."""
     statistics = ops.statistics
     suspects = _find_suspects_before(statistics, node, kind)
@@ -76,7 +76,7 @@ def _search_before(
     if source is None:
         return None, suspects
     if source[0] == node:
-        return Cause(kind, source[1]), Suspects()
+        return OpCause(kind, source[1]), Suspects()
     sentences = (_describe_source(statistics, *source), *_describe_growing_ops(ops, node))
     return None, Suspects(sentences, (source[0],), are_explained=True)
 
@@ -114,7 +114,7 @@ def find_given_inf(statistics: PassStatistics, call: int) -> Suspects:
     return found or Suspects()
 
 
-def _find_inf_before(ops: ForwardOps, causes: list[tuple[int, Cause]], node: int) -> Suspects | None:
+def _find_inf_before(ops: ForwardOps, causes: list[tuple[int, OpCause]], node: int) -> Suspects | None:
     """Find the first op before another one, on a path to it, that is known to have made Inf."""
     statistics = ops.statistics
     before = {one for one in statistics.list_behind(node) if statistics.trace.ops[one] != "AccumulateGrad"}
@@ -135,7 +135,7 @@ def _find_inf_before(ops: ForwardOps, causes: list[tuple[int, Cause]], node: int
 
 
 def _describe(
-    statistics: PassStatistics, node: int, kind: str, cause: Cause | None, causes: list[tuple[int, Cause]]
+    statistics: PassStatistics, node: int, kind: str, cause: OpCause | None, causes: list[tuple[int, OpCause]]
 ) -> str:
     """The sentence on the op that made NaN or Inf; if that came from another Inf, also on the op that made this."""
     names = {"what": name_of_kind(kind), "on": statistics.describe_node(node)}
@@ -160,6 +160,9 @@ def _list_origins(
         )
         if not any(contains_kind(known.get(place), kind) for place in inputs):
             yield node
+
+
+# -- numbers that grew before
 
 
 def _describe_growing_ops(ops: ForwardOps, node: int) -> Iterator[str]:

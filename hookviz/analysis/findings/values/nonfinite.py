@@ -12,7 +12,8 @@ from hookviz.analysis.findings.values.half_precision import advise_on_overflow
 from hookviz.analysis.findings.values.op_causes import holds_inf
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
-from hookviz.support.messages import N_, _, join_first, join_sentences
+from hookviz.analysis.findings.values.torchless_numbers import format_rows
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
@@ -24,7 +25,6 @@ _BEGINS_HERE = N_("{what} begins here: {sentence}")
 _FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
 _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
 """The kinds of step in which a gradient is passed on, changed or accumulated."""
-_MAX_NAMED = 4
 _TABLE = 2
 """The dimensions of a table with rows and columns."""
 
@@ -319,6 +319,9 @@ def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable
             )
 
 
+# -- the numbers that are NaN or Inf
+
+
 def _locate_nonfinite(value: Value) -> Iterator[str]:
     """Yield the sentence on where a tensor holds NaN or Inf, if it does."""
     _norm, nan, inf = get_norm_nan_inf(value.row)
@@ -333,12 +336,8 @@ def _locate_nonfinite(value: Value) -> Iterator[str]:
     ]
     rows, columns = (sorted({place[dim] for place in bad}) for dim in (0, 1))
     text = _("They are in row {rows} and column {columns}, counted from 0.")
-    yield text.format(rows=_list_first(rows), columns=_list_first(columns))
+    yield text.format(rows=format_rows(rows), columns=format_rows(columns))
 
 
 def _is_finite(number: complex) -> bool:
     return math.isfinite(abs(number))
-
-
-def _list_first(numbers: list[int]) -> str:
-    return join_first(list(map(str, numbers)), _MAX_NAMED)

@@ -24,7 +24,7 @@ _SQUARE = 2
 _LOGARITHMS = ("Log", "Log2", "Log10", "Log1P")
 
 
-class Cause(NamedTuple):
+class OpCause(NamedTuple):
     """A way in which an op made NaN or Inf."""
 
     kind: str
@@ -92,12 +92,7 @@ class ForwardOps:
         return value if value is not None and value.note is None else None
 
 
-def find_causes(ops: ForwardOps) -> Iterator[Cause]:
-    """Check every op, in the order of the forward."""
-    return (cause for _ignored, cause in find_op_causes(ops))
-
-
-def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, Cause]]:
+def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, OpCause]]:
     """Check every op, in the order of the forward; yield the node with each cause."""
     for node in ops.nodes:
         check = _CHECKS.get(ops.op_name(node))
@@ -105,7 +100,7 @@ def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, Cause]]:
             yield from ((node, cause) for cause in check(ops, node))
 
 
-def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None:
+def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> OpCause | None:
     """Explain an op that is known to have made ``kind`` from inputs without it, whose numbers are too many to keep.
 
     A product without NaN in its factors is NaN only if it multiplies 0 by Inf, and a quotient only if it divides 0 by 0
@@ -117,21 +112,21 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> Cause | None
         return _explain_masked_softmax(ops, node)
     if op == "Div" and other is not None and other.zero:
         text = _ZERO_BY_ZERO if kind == "nan" else _DIVIDES_BY_ZERO
-        return Cause(kind, _(text))
+        return OpCause(kind, _(text))
     if kind != "nan":
         return None
     if op == "Mul":
         return _explain_product(ops, node, (one, other))
     is_infinite = any(value is not None and holds_inf(value) for value in (one, other))
-    return Cause("nan", _(_INF_BY_INF), needs_inf=True) if op == "Div" and is_infinite else None
+    return OpCause("nan", _(_INF_BY_INF), needs_inf=True) if op == "Div" and is_infinite else None
 
 
-def _explain_product(ops: ForwardOps, node: int, factors: tuple[Value | None, Value | None]) -> Cause | None:
+def _explain_product(ops: ForwardOps, node: int, factors: tuple[Value | None, Value | None]) -> OpCause | None:
     """A product of Inf, which a factor holds or the op before it makes of its input, and of 0."""
     for slot, other in ((0, factors[1]), (1, factors[0])):
         largest = _find_infinite(ops, node, slot, factors[slot])
         if largest and (other is None or other.zero is None or other.zero):
-            return Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(largest)), needs_inf=True)
+            return OpCause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(largest)), needs_inf=True)
     return None
 
 
@@ -145,7 +140,7 @@ def _find_infinite(ops: ForwardOps, node: int, slot: int, factor: Value | None) 
     return -math.inf if any(cause.kind == "inf" for cause in causes) else 0.0
 
 
-def _explain_masked_softmax(ops: ForwardOps, node: int) -> Cause | None:
+def _explain_masked_softmax(ops: ForwardOps, node: int) -> OpCause | None:
     """A softmax behind a masked_fill whose mask leaves a row nothing."""
     place = ops.statistics.trace.edges.get((node, 0))
     mask = None if place is None or ops.op_name(place[0]) != "MaskedFill" else ops.saved_tensor(place[0], "mask")
@@ -153,21 +148,21 @@ def _explain_masked_softmax(ops: ForwardOps, node: int) -> Cause | None:
     if not hidden:
         return None
     text = _("takes the softmax of nothing but -Inf: the mask of masked_fill hides every number of row {rows}")
-    return Cause("nan", join_list([text.format(rows=format_rows(hidden)), _("counted from 0")]), needs_inf=True)
+    return OpCause("nan", join_list([text.format(rows=format_rows(hidden)), _("counted from 0")]), needs_inf=True)
 
 
-def _check_log(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_log(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     least = -1 if ops.op_name(node) == "Log1P" else 0
     if minimum(value) < least:
-        yield Cause(
+        yield OpCause(
             "nan",
             _("takes the logarithm of numbers below {least}, the smallest {low}").format(
                 least=least, low=format_number(minimum(value), 4)
             ),
         )
     if value is not None and (value.min == least or (least == 0 and value.zero)):
-        yield Cause(
+        yield OpCause(
             "inf",
             (
                 _("takes log1p of -1, the logarithm of 0, which is -Inf")
@@ -177,39 +172,39 @@ def _check_log(ops: ForwardOps, node: int) -> Iterator[Cause]:
         )
 
 
-def _check_arc(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_arc(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     """The arc cosine or arc sine of numbers that rounding, or a missing norm, has put beyond 1."""
     value = ops.input_value(node, 0, "self")
     furthest = max((minimum(value), maximum(value)), key=abs)
     if abs(furthest) > 1:
         text = _("takes {function} of numbers beyond 1, the furthest {number}")
-        yield Cause("nan", text.format(function=ops.op_name(node).lower(), number=format_number(furthest, 9)))
+        yield OpCause("nan", text.format(function=ops.op_name(node).lower(), number=format_number(furthest, 9)))
 
 
-def _check_root(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_root(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     if minimum(value) < 0:
-        yield Cause(
+        yield OpCause(
             "nan",
             _("takes the square root of negative numbers, the smallest {low}").format(
                 low=format_number(minimum(value), 4)
             ),
         )
     if value is not None and value.zero and ops.op_name(node) == "Rsqrt":
-        yield Cause("inf", _(_DIVIDES_BY_ZERO))
+        yield OpCause("inf", _(_DIVIDES_BY_ZERO))
 
 
-def _check_reciprocal(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_reciprocal(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     if value is not None and value.zero:
-        yield Cause("inf", _(_DIVIDES_BY_ZERO))
+        yield OpCause("inf", _(_DIVIDES_BY_ZERO))
 
 
-def _check_exponential(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_exponential(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     result = ops.saved_tensor(node, "result")
     if result is not None and holds_inf(result):
         limit = format_number(math.log(largest_number(result.dtype)), 3)
-        yield Cause(
+        yield OpCause(
             "inf",
             _("takes the exponential of numbers above {largest}, which is too large for {dtype}").format(
                 largest=limit, dtype=result.dtype
@@ -217,30 +212,30 @@ def _check_exponential(ops: ForwardOps, node: int) -> Iterator[Cause]:
         )
 
 
-def _check_division(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_division(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     numerator, denominator = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     for x, y in broadcast_pairs(numerator, denominator):
         if y == 0 or (math.isinf(x) and math.isinf(y)):
             is_nan = x == 0 or y != 0
             text = _INF_BY_INF if y else _ZERO_BY_ZERO if is_nan else _DIVIDES_BY_ZERO
-            yield Cause("nan" if is_nan else "inf", _(text), needs_inf=y != 0)
+            yield OpCause("nan" if is_nan else "inf", _(text), needs_inf=y != 0)
     if denominator is None or denominator.zero != math.prod(denominator.shape):
         return
     if numerator is not None and numerator.zero and numerator.tolist() is None:  # of many numbers, some are 0
-        yield Cause("nan", _(_ZERO_BY_ZERO))
+        yield OpCause("nan", _(_ZERO_BY_ZERO))
     if numerator is None or (numerator.zero is not None and numerator.zero < math.prod(numerator.shape)):
-        yield Cause("inf", _(_DIVIDES_BY_ZERO))
+        yield OpCause("inf", _(_DIVIDES_BY_ZERO))
 
 
-def _check_product(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_product(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     for x, y in broadcast_pairs(one, other):
         if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
-            yield Cause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(x if x else y)), needs_inf=True)
+            yield OpCause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(x if x else y)), needs_inf=True)
         elif one is not None and other is not None and _overflows(x, y, one.dtype, other.dtype):
             limit = format_largest(one.dtype)
             factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
-            yield Cause(
+            yield OpCause(
                 "inf",
                 _(
                     "multiplies numbers ({x} and {y}) whose product is beyond {largest}, the largest number of {dtype}"
@@ -248,15 +243,15 @@ def _check_product(ops: ForwardOps, node: int) -> Iterator[Cause]:
             )
 
 
-def _check_sum(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_sum(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     sign = -1 if ops.op_name(node) == "Sub" else 1
     for x, y in broadcast_pairs(ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")):
         if math.isinf(x) and x == -sign * y:
             text = (_("adds Inf and -Inf") if sign > 0 else _("subtracts {x} from {x}")).format(x=_format_inf(x))
-            yield Cause("nan", text, needs_inf=True)
+            yield OpCause("nan", text, needs_inf=True)
 
 
-def _check_power(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_power(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     base, exponent = ops.input_value(node, 0, "self"), ops.saved_number(node, "exponent")
     power = ops.input_value(node, 1, "exponent")
     pairs = broadcast_pairs(base, power)
@@ -266,27 +261,27 @@ def _check_power(ops: ForwardOps, node: int) -> Iterator[Cause]:
         pairs = iter(((minimum(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in pairs:
         if x < 0 and math.isfinite(y) and y != int(y):
-            yield Cause(
+            yield OpCause(
                 "nan",
                 _("raises a negative number, {low}, to the power {exponent}").format(
                     low=format_number(x, 4), exponent=format_number(y)
                 ),
             )
         elif x == 0 and y < 0:
-            yield Cause("inf", _("raises 0 to the power {exponent}").format(exponent=format_number(y)))
+            yield OpCause("inf", _("raises 0 to the power {exponent}").format(exponent=format_number(y)))
     if base is not None and exponent == _SQUARE:
         yield from _check_square(max(abs(minimum(base)), abs(maximum(base))), base.dtype)
 
 
-def _check_square(largest: float, dtype: str) -> Iterator[Cause]:
+def _check_square(largest: float, dtype: str) -> Iterator[OpCause]:
     """The square of a finite number that is too large for its dtype."""
     if math.isfinite(largest) and largest > 1.001 * math.sqrt(largest_number(dtype)):
         text = _("squares numbers up to {most}, which goes beyond {largest}, the largest number of {dtype}")
         numbers = {"most": format_number(largest, 4), "largest": format_largest(dtype)}
-        yield Cause("inf", text.format(dtype=dtype, **numbers))
+        yield OpCause("inf", text.format(dtype=dtype, **numbers))
 
 
-def _check_loss(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_loss(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     """A mean of no squares, or of squares of differences that are too large."""
     yield from _check_mean(ops, node)
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "target")
@@ -295,30 +290,30 @@ def _check_loss(ops: ForwardOps, node: int) -> Iterator[Cause]:
         yield from _check_square(sizes[1] - sizes[0], one.dtype)
 
 
-def _check_softmax(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_softmax(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     if value is None:
         return
     if value.max == -math.inf or any(max(row) == -math.inf for row in rows_along(value, ops.saved_number(node, "dim"))):
-        yield Cause("nan", _("takes the softmax of numbers that are all -Inf"), needs_inf=True)
+        yield OpCause("nan", _("takes the softmax of numbers that are all -Inf"), needs_inf=True)
     elif value.max == math.inf:
-        yield Cause("nan", _("takes the softmax of numbers with Inf among them"), needs_inf=True)
+        yield OpCause("nan", _("takes the softmax of numbers with Inf among them"), needs_inf=True)
 
 
-def _check_mean(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_mean(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     """A mean, or a loss that is one, of no numbers."""
     is_loss = ops.op_name(node) != "Mean"
     if _count_reduced(ops, node) == 0 and (not is_loss or ops.saved_number(node, "reduction") == 1):
-        yield Cause("nan", _("takes the mean of no numbers, which is 0 divided by 0"))
+        yield OpCause("nan", _("takes the mean of no numbers, which is 0 divided by 0"))
 
 
-def _check_spread(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_spread(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     count, correction = _count_reduced(ops, node), ops.saved_number(node, "correction")
     if count is not None and correction is not None and count <= correction:
         text = _(
             "divides by {count} - {correction}: the spread of {count} number(s), with a correction of {correction}"
         )
-        yield Cause("nan", text.format(count=count, correction=format_number(correction)))
+        yield OpCause("nan", text.format(count=count, correction=format_number(correction)))
 
 
 def _count_reduced(ops: ForwardOps, node: int) -> int | None:
@@ -329,7 +324,7 @@ def _count_reduced(ops: ForwardOps, node: int) -> int | None:
     return math.prod(sizes if not dims else (sizes[dim] for dim in dims if -len(sizes) <= dim < len(sizes)))
 
 
-def _check_labels(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_labels(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     """The mean over labels of which each is left out, or has the weight 0."""
     total = ops.saved_tensor(node, "total_weight")
     if total is None or total.max != 0 or ops.saved_number(node, "reduction") != 1:
@@ -337,19 +332,19 @@ def _check_labels(ops: ForwardOps, node: int) -> Iterator[Cause]:
     labels, ignored = ops.saved_tensor(node, "target"), ops.saved_number(node, "ignore_index")
     if labels is not None and ignored is not None and labels.min == labels.max == ignored:
         text = _("takes the mean over no label: each of them is {label}, which is ignored (ignore_index)")
-        yield Cause("nan", text.format(label=format_number(ignored)))
+        yield OpCause("nan", text.format(label=format_number(ignored)))
     else:
-        yield Cause(
+        yield OpCause(
             "nan", _("takes the mean over labels whose weights add up to 0, or which are ignored (ignore_index)")
         )
 
 
-def _check_cast(ops: ForwardOps, node: int) -> Iterator[Cause]:
+def _check_cast(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     magnitude = max(maximum(value), -minimum(value))
     if ops.nodes == [node] and math.isfinite(magnitude) and _exceeds(magnitude, ops.dtype):
         limit = format_largest(ops.dtype)
-        yield Cause(
+        yield OpCause(
             "inf",
             _("turns {far} into {dtype}, whose largest number is {largest}").format(
                 largest=limit, dtype=ops.dtype, far=format_number(magnitude)
@@ -357,7 +352,7 @@ def _check_cast(ops: ForwardOps, node: int) -> Iterator[Cause]:
         )
 
 
-_CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[Cause]]] = {
+_CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[OpCause]]] = {
     **dict.fromkeys(_LOGARITHMS, _check_log),
     **dict.fromkeys(("Acos", "Asin"), _check_arc),
     **dict.fromkeys(("Sqrt", "Rsqrt"), _check_root),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
@@ -73,10 +73,8 @@ def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace |
     place = read_place(next((str(row.plain) for row in rows if row.name == BACKWARD_LOCATION), None))
     if place is None:
         return None
-    for source in trace.sources:
-        tree = parse_source(source.text) if source.file == place.file else None
-        functions = (part for part in ast.walk(tree) if isinstance(part, _FUNCTIONS)) if tree is not None else ()
-        for function in functions:
+    for source, tree in iter_trees(trace, place.file):
+        for function in (part for part in ast.walk(tree) if isinstance(part, _FUNCTIONS)):
             first = min([function.lineno, *(one.lineno for one in function.decorator_list)]) + source.line - 1
             returns = [part for part in ast.walk(function) if isinstance(part, ast.Return)]
             if first == place.line and len(returns) == 1:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import name_of_kind
-from hookviz.analysis.findings.values.op_causes import Cause, ForwardOps, explain_by_statistics, find_op_causes
+from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics, find_op_causes
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _, join_list
 from hookviz.trace import NodeOutput
@@ -104,13 +104,13 @@ def _find_inf_before(ops: ForwardOps, nodes: list[int]) -> Suspects:
     return Suspects((text.format(on=ops.statistics.describe_node(node), cause=cause.text),), (node,))
 
 
-def find_inf(cause: Cause | None, causes: list[tuple[int, Cause]]) -> tuple[int, Cause] | None:
+def find_inf(cause: OpCause | None, causes: list[tuple[int, OpCause]]) -> tuple[int, OpCause] | None:
     """Return the op that made the Inf that a cause needs, if it is known."""
     needs_inf = cause is not None and cause.needs_inf
     return next(((place, other) for place, other in causes if other.kind == "inf"), None) if needs_inf else None
 
 
-def describe_inf(statistics: PassStatistics, node: int, cause: Cause) -> str:
+def describe_inf(statistics: PassStatistics, node: int, cause: OpCause) -> str:
     """Say at which op the Inf began that NaN needed."""
     text = _("The Inf begins at {on}, which {cause}.")
     return text.format(on=statistics.describe_node(node), cause=cause.text)

@@ -19,8 +19,6 @@ LARGEST = {
     "float8_e8m0fnu": 1.7014118346046923e38,
 }
 """Dtype → its largest number, ``torch.finfo(dtype).max``."""
-MAX_NAMED = 4
-"""A sentence names at most this many rows."""
 
 
 def largest_number(dtype: str) -> float:
@@ -94,6 +92,9 @@ def _collect_rows(numbers: NestedNumbers, count: int, dim: int) -> list[list[flo
     return [list(row) for row in zip(*(flatten_numbers(part) for part in numbers), strict=True)]
 
 
+# -- rows that a mask hides
+
+
 def list_hidden_rows(numbers: Any) -> list[int]:
     """List the rows, along the first dimension, that hold one with nothing but True or -Inf.
 
@@ -110,5 +111,5 @@ def _has_hidden(row: Any) -> bool:
 
 
 def format_rows(rows: Sequence[int]) -> str:
-    """Name some rows, the first of many."""
-    return join_first(list(map(str, rows)), MAX_NAMED)
+    """Name some rows or columns, the first of many."""
+    return join_first(list(map(str, rows)))

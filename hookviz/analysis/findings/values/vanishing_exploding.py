@@ -220,6 +220,9 @@ def _format_factor(log: float) -> str:
     return format_number(math.exp(log), 2) if abs(log) < _LARGEST_LOG else f"1e{log / math.log(10):+.0f}"
 
 
+# -- layers that change the size of their inputs in the forward, too
+
+
 def _describe_layer_sizes(statistics: PassStatistics, calls: Iterable[int], kind: str) -> Iterator[str]:
     """Say by how much linear layers change the size of what they are given, if it is as much as the gradient changes.
 

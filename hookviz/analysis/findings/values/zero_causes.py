@@ -18,7 +18,6 @@ _SATURATED = {
 _FACTORS = {"Mm": (0, 1), "Bmm": (0, 1), "Addmm": (1, 2), "Mul": (0, 1), "Convolution": (1,)}
 """Product → the slots of its factors; a convolution takes the data at slot 0."""
 _BIASES = {"Addmm": 0, "Convolution": 2}
-_MAX_NAMED = 4
 _TINY = 1e-15
 """Products of gradients below this may underflow."""
 CANCELLED = N_("Detach what should be a constant, such as an old value with which a new one is compared.")
@@ -105,13 +104,13 @@ def describe_zero_factors(statistics: PassStatistics, node: int) -> Iterator[str
     """Name the parameters of zeros that a product multiplies by, and those by which other ops of the pass multiply."""
     own = list_zero_parameters(statistics, node)
     if own:
-        yield _("It multiplies by {names}: all 0.").format(names=join_first(own, _MAX_NAMED))
+        yield _("It multiplies by {names}: all 0.").format(names=join_first(own))
         nodes = sorted(statistics.compute_steps)
         others = dict.fromkeys(name for other in nodes for name in list_zero_parameters(statistics, other))
         more = [name for name in others if name not in own]
         if more:
             text = _("This pass multiplies by more that is all 0: {names}.")
-            yield text.format(names=join_first(more, _MAX_NAMED))
+            yield text.format(names=join_first(more))
 
 
 # -- functions that are constant where their inputs are
@@ -204,6 +203,9 @@ def _get_shape(statistics: PassStatistics, node: int) -> tuple[int, ...] | None:
     sent = statistics.trace.rows[statistics.compute_steps[node]].after
     index = sent[0] if isinstance(sent, tuple) else sent
     return None if index is None else tuple(statistics.trace.values[index][0])
+
+
+# -- gradients that cancel
 
 
 class Cancellation(NamedTuple):

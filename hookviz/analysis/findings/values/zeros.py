@@ -17,6 +17,7 @@ from hookviz.analysis.findings.values.zero_causes import (
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
+from hookviz.trace.values import as_tuple
 
 
 def find_zeros(statistics: PassStatistics) -> PassFinding | None:
@@ -150,6 +151,17 @@ def _targets_of_zeros(statistics: PassStatistics, row: StepRow) -> list[int]:
     return [place[0] for place in places if place is not None]
 
 
+def _list_emptied(statistics: PassStatistics, index: int) -> list[int]:
+    """List the nodes to which a node sends a gradient of 0, if it sends another one to others."""
+    row = statistics.trace.rows[index]
+    sent = [(slot, statistics.norms(value)) for slot, value in enumerate(as_tuple(row.after)) if value is not None]
+    if not any(any(norms) for _slot, norms in sent):
+        return []
+    edges = statistics.trace.edges
+    zero = (edges.get((row.own_node, slot)) for slot, norms in sent if norms and not any(norms))
+    return [edge[0] for edge in zero if edge is not None]
+
+
 def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
     """Whether the norms of values are known and all 0."""
     norms = statistics.norms(values)
@@ -183,10 +195,13 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
             else []
         )
         return join_sentences([here, *more])
-    sentence = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros on. {behind}").format(
-        on=statistics.describe_node(step.row.own_node), before=format_values(step.before), behind=behind
-    )
     node = step.row.own_node
+    names = {"on": statistics.describe_node(node), "before": format_values(step.before), "behind": behind}
+    sentence = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros on. {behind}").format(**names)
+    emptied = _list_emptied(statistics, index)
+    if emptied:
+        text = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros to {to}. {behind}")
+        sentence = text.format(to=join_list([statistics.describe_node(one) for one in emptied]), **names)
     causes = [*describe_zero_factors(statistics, node), *explain_zeros(statistics, node)]
     saved = describe_saved(statistics, node, lambda index: _has_zero_norm(statistics, index))
     return join_sentences([sentence, *(causes or saved)])
