@@ -61,6 +61,26 @@ def test_an_attribute_that_freezes_nothing_is_a_finding_and_another_one_is_none(
     assert find(lambda: freeze("nothing")) == []
 
 
+def train_beside_a_frozen_norm(*, evaluates: bool) -> list[hv.Finding]:
+    net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    net[1].requires_grad_(False)
+    net[1].train(not evaluates)
+    optimizer = SGD([*net[0].parameters(), *net[2].parameters()], lr=0.1)
+    with hv.record() as trace:
+        for _ in range(2):
+            optimizer.zero_grad()
+            net(torch.randn(6, 3)).square().mean().backward()
+            optimizer.step()
+    return list(trace.findings)
+
+
+def test_a_frozen_batch_norm_that_updates_its_statistics_is_a_remark() -> None:
+    (finding,) = train_beside_a_frozen_norm(evaluates=False)
+    assert (finding.kind, finding.severity) == ("frozen_norm", "remark")
+    assert finding.sentence.startswith("The parameters of net.1 are frozen, but it ran in training mode")
+    assert train_beside_a_frozen_norm(evaluates=True) == []
+
+
 def zero_by_hand(decay: float) -> None:
     net = net_of(3, 4)
     optimizer = torch.optim.AdamW(net.parameters(), lr=0.1, weight_decay=decay)

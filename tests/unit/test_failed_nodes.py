@@ -14,7 +14,7 @@ from hookviz.analysis.findings import Finding
 
 
 def find_exception(run: Callable[[], Any]) -> Finding:
-    with pytest.raises(RuntimeError), hv.record() as trace:
+    with pytest.raises((RuntimeError, ValueError)), hv.record() as trace:
         run()
     finding = trace.findings[0]
     assert (finding.kind, finding.line_role) == ("exception", "raises")
@@ -137,3 +137,40 @@ def test_an_exception_that_the_program_catches_is_a_remark_also_as_the_last_step
     assert [finding.severity for finding in caught.findings if finding.kind == "exception"] == ["remark"]
     assert [finding.severity for finding in left.findings if finding.kind == "exception"] == ["error"]
     assert not caught.notes and "The with block ended with an exception" in left.notes[0]
+
+
+def step_without_update() -> None:
+    parameter = nn.Parameter(torch.ones(2))
+    optimizer, scaler = torch.optim.SGD([parameter], lr=0.1), torch.amp.GradScaler("cpu")
+    for _ in range(2):
+        scaler.scale(parameter.sum()).backward()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+
+
+def optimise_nothing() -> None:
+    torch.optim.SGD(iter(()), lr=0.1)
+
+
+def hook_a_computed_tensor() -> None:
+    (torch.ones(2, requires_grad=True) * 2).register_post_accumulate_grad_hook(lambda tensor: None)
+
+
+def hook_a_constant() -> None:
+    torch.ones(2).register_hook(lambda grad: grad)
+
+
+@pytest.mark.parametrize(
+    ("run", "cause", "advice"),
+    [
+        (step_without_update, "update() has not run since", "Call scaler.update()"),
+        (optimise_nothing, "holds no parameter", "empty once it was walked"),
+        (hook_a_computed_tensor, "for leaves only", "Use register_hook"),
+        (hook_a_constant, "does not require grad", "requires_grad_()"),
+    ],
+)
+def test_a_well_known_error_of_torch_says_why_it_came_and_what_to_do(
+    run: Callable[[], None], cause: str, advice: str
+) -> None:
+    finding = find_exception(run)
+    assert cause in finding.cause and advice in finding.advice

@@ -36,6 +36,19 @@ def drop(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = nn.functional.dropout(output, 0.5)
 
 
+def scale_gradient(grad: Tensor) -> None:
+    grad * 0.1
+
+
+def flip(_module: nn.Module, _args: Any, output: Tensor) -> None:
+    flipped = tuple(-row if row.dim() else row for row in output)  # noqa: F841
+
+
+def compare(_module: nn.Module, _args: Any, output: Tensor) -> None:
+    shift = output - 1
+    SEEN.append(shift)
+
+
 def drop_in_place(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = nn.functional.dropout(output, 0.0, inplace=True)
 
@@ -85,6 +98,8 @@ def list_kinds(trace: hv.Trace) -> list[str]:
         (clamp_gradient, "grad.clamp(-0.1, 0.1)"),
         (scale_output, "output = torch.mul(output, 2)"),
         (drop, "output = nn.functional.dropout(output, 0.5)"),
+        (scale_gradient, "grad * 0.1"),
+        (flip, "flipped = tuple(-row if row.dim() else row for row in output)  # noqa: F841"),
     ],
 )
 def test_a_new_value_that_a_hook_does_not_return_is_a_warning_with_its_line(hook: Any, code: str) -> None:
@@ -93,7 +108,7 @@ def test_a_new_value_that_a_hook_does_not_return_is_a_warning_with_its_line(hook
     assert finding.advice == f"Return the new value from {hook.__name__}."
 
 
-@pytest.mark.parametrize("hook", [keep_a_copy, clamp_in_place, drop_in_place, measure, return_doubled])
+@pytest.mark.parametrize("hook", [keep_a_copy, clamp_in_place, drop_in_place, measure, compare, return_doubled])
 def test_hooks_that_use_or_return_what_they_compute_are_healthy(hook: Any) -> None:
     assert list_kinds(record_hook(hook)) == []
 

@@ -94,6 +94,12 @@ def test_an_op_that_is_constant_is_named_with_its_line_in_the_forward(layer: nn.
     assert words in finding.sentence and "after 2 steps: " in finding.sentence and "never learned" in finding.sentence
 
 
+@pytest.mark.parametrize("layer", [nn.Softmax(1), nn.LogSoftmax(-1), nn.LayerNorm(1), nn.LayerNorm(1, bias=False)])
+def test_an_op_that_runs_over_one_number_is_named(layer: nn.Module) -> None:
+    [finding] = list_found(nn.Linear(4, 1), layer, nn.Linear(1, 4))
+    assert finding.kind == "zero" and "It runs over a dimension of size 1" in finding.sentence
+
+
 def test_a_saturated_tanh_is_named() -> None:
     [finding] = list_found(Large(), nn.Tanh())
     assert (finding.kind, finding.severity) == ("zero", "warning")

@@ -15,7 +15,7 @@ from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.analysis.findings.training.program_calls import find_pass_line
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
 from hookviz.analysis.findings.values.op_lines import find_op_line
-from hookviz.support.messages import _, join_first, join_sentences
+from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.support.source_code import describe_place, read_place
 from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData, UpdateRow
 from hookviz.trace.rows import BACKWARD_LOCATION
@@ -33,6 +33,32 @@ _WALKED_TWICE = "backward through the graph a second time"
 _EDITED = "modified by an inplace operation"
 _MAX_NAMED = 3
 """A sentence names at most this many pieces of code that edit in place."""
+
+
+_UPDATE = N_("Call scaler.update() once after each scaler.step().")
+_KNOWN_ERRORS = {
+    "optimizer got an empty parameter list": (
+        N_("What the optimizer was given holds no parameter."),
+        N_(
+            "An iterator, such as parameters() or filter(), is empty once it was walked: give the optimizer a list, or "
+            "call parameters() anew."
+        ),
+    ),
+    "unscale_() is being called after step()": (N_("scaler.update() has not run since the last step."), _UPDATE),
+    "step() has already been called since the last update()": (
+        N_("scaler.update() has not run since the last step."),
+        _UPDATE,
+    ),
+    "post accumulate grad hooks cannot be registered on non-leaf tensors": (
+        N_("Such a hook runs after .grad was written, which a pass does for leaves only."),
+        N_("Use register_hook on a tensor that was computed."),
+    ),
+    "cannot register a hook on a tensor that doesn't require gradient": (
+        N_("No gradient ever arrives at a tensor that does not require grad."),
+        N_("Call requires_grad_() first, or register the hook on a tensor that is computed with a graph."),
+    ),
+}
+"""A part of an error of torch → why it came, and what to do."""
 
 
 def list_exceptions(trace: TraceData) -> list[Finding]:
@@ -70,6 +96,9 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         return _explain_wrapped_output(trace, finding)
     if hook is not None:
         return _explain_contract(finding, hook, row)
+    known = next((said for text, said in _KNOWN_ERRORS.items() if text in (row.error or "")), None)
+    if known is not None:
+        return replace(finding, cause=_(known[0]), advice=_(known[1]))
     return _explain_failed_node(trace, finding) or _explain_replaced(trace, finding)
 
 

@@ -90,6 +90,7 @@ _KIND_NAMES = {
     "not_frozen": N_("not frozen"),
     "rebound": N_("update without effect"),
     "eval_norm": N_("batch norm in eval mode"),
+    "frozen_norm": N_("frozen batch norm in training mode"),
     "eval_dropout": N_("dropout in eval mode"),
     "always_drops": N_("dropout in evaluation"),
     "exception": N_("exception"),
@@ -134,6 +135,7 @@ _TRAINING_KINDS = (
     "not_frozen",
     "rebound",
     "eval_norm",
+    "frozen_norm",
     "eval_dropout",
     "always_drops",
 )

@@ -16,7 +16,7 @@ import torch
 from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.autograd.tensor_types import is_tensor
-from hookviz.recorder.fingerprint import Fingerprint, fingerprint_of
+from hookviz.recorder.fingerprint import Fingerprint, fingerprint_of, mark_of
 from hookviz.support.columns import truncate
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace import TraceData
@@ -159,6 +159,17 @@ def object_row(item: Any) -> ValueRow:
     else:
         text = "…" if issubclass(kind, (tuple, list, dict)) else f"<{kind.__name__}>"
     return ((), kind.__name__, "", None, None, Note.verbatim(truncate(text, 80)))
+
+
+def list_edited_values(given: Iterable[PytreeLeaf], returned: Iterable[Any]) -> tuple[int, ...]:
+    """Return the values of the given tensors that were edited in place and returned: at one address, a later version.
+
+    ``given`` are the leaves as they were before.
+    """
+    known = {leaf.fingerprint.mark[0]: (leaf.fingerprint.mark[1], leaf.value) for leaf in given if leaf.fingerprint}
+    marks = [mark_of(item) for item in returned if is_tensor(item)]
+    found = ((version, known[address]) for address, version in marks if address and address in known)
+    return tuple([value for version, (before, value) in found if version > before])
 
 
 class ArgumentProbe:

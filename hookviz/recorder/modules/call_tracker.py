@@ -9,7 +9,7 @@ import torch
 
 from hookviz.autograd import module_tree
 from hookviz.recorder.follower import Followers
-from hookviz.recorder.modules.arguments import ArgumentProbe, labelled_arguments, labelled_leaves
+from hookviz.recorder.modules.arguments import ArgumentProbe, labelled_arguments, labelled_leaves, list_edited_values
 from hookviz.recorder.modules.followed_modules import FollowedModules
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.modules.module_call import CallLog, Module, ModuleCall
@@ -140,7 +140,7 @@ class CallTracker:
         self._note_result(call, result, items)
         if self._follows_tensors(call, self.trace.calls[call.index]):
             self.flow.note(call.index, items)
-            edits = call.list_edits(items)
+            edits = list_edited_values(call.given, items)
             if edits:
                 self.trace.calls[call.index] = self.trace.calls[call.index]._replace(edits=edits)
         self.session.exceptions.leave(call.earlier_exception)

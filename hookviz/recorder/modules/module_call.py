@@ -10,10 +10,8 @@ from typing import Any, cast
 
 import torch
 
-from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS, StopRecomputation
 from hookviz.recorder.exception_tracker import describe_exception, exception_text
-from hookviz.recorder.fingerprint import mark_of
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.modules.arguments import ArgumentProbe, PytreeLeaf, labelled_arguments, labelled_leaves
 from hookviz.recorder.modules.graph_owners import ModuleOutputs
@@ -116,16 +114,6 @@ class ModuleCall:
 
         Then torch ignores hooks added later in the call.
         """
-
-    def list_edits(self, items: Sequence[Any]) -> tuple[int, ...]:
-        """List the inputs that the call edited in place and returned: they have a later version at the same address."""
-        given = {leaf.fingerprint.mark[0]: leaf for leaf in self.given if leaf.fingerprint is not None}
-        edits = []
-        for address, version in (mark_of(item) for item in items if is_tensor(item)):
-            leaf = given.get(address) if address else None
-            if leaf is not None and leaf.fingerprint is not None and version > leaf.fingerprint.mark[1]:
-                edits.append(leaf.value)
-        return tuple(edits)
 
     # -- what the observers report
 

@@ -153,14 +153,36 @@ def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]
     """Yield the statements whose new value is dropped at once, or kept in a variable that nothing reads afterwards."""
     loads = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     for node in ast.walk(function):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _computes(node.value, names):
+        if isinstance(node, ast.Expr) and (_computes(node.value, names) or _is_formula(node.value, names)):
             yield node
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name, end = node.targets[0].id, node.end_lineno or node.lineno
             is_new = isinstance(node.value, ast.BinOp) or _computes(node.value, names)
             reads_it = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
-            if name in names and is_new and reads_it and all(one.id != name or one.lineno <= end for one in loads):
+            is_lost = all(one.id != name or one.lineno <= end for one in loads)
+            is_other = name not in names and _is_formula(node.value, names)
+            if is_lost and ((name in names and is_new and reads_it) or is_other):
                 yield node
+
+
+def _is_formula(value: ast.expr, names: set[str]) -> bool:
+    """Whether an expression computes with an argument, or makes a tuple or list whose items do."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("tuple", "list"):
+        value = value.args[0] if value.args else value
+    items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
+    if isinstance(value, (ast.GeneratorExp, ast.ListComp)):
+        names = names | {
+            part.id for one in value.generators for part in ast.walk(one.target) if isinstance(part, ast.Name)
+        }
+        items = [value.elt]
+    items = [
+        branch for item in items for branch in ((item.body, item.orelse) if isinstance(item, ast.IfExp) else (item,))
+    ]
+    return any(isinstance(item, (ast.BinOp, ast.UnaryOp)) and _uses(item, names) for item in items)
+
+
+def _uses(value: ast.AST, names: set[str]) -> bool:
+    return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(value))
 
 
 def _computes(value: ast.expr, names: set[str]) -> bool:

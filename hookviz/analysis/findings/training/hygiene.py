@@ -19,7 +19,12 @@ from hookviz.analysis.findings.training.gradient_timing import (
 )
 from hookviz.analysis.findings.training.learning_rates import find_zero_rates
 from hookviz.analysis.findings.training.misused_passes import find_discarded, find_foreign_passes, find_repeated_losses
-from hookviz.analysis.findings.training.modes import find_eval_dropouts, find_eval_norms, find_functional_dropouts
+from hookviz.analysis.findings.training.modes import (
+    find_eval_dropouts,
+    find_eval_norms,
+    find_frozen_norms,
+    find_functional_dropouts,
+)
 from hookviz.analysis.findings.training.moved_parameters import find_moved, find_moved_by_hand, find_unmoved
 from hookviz.analysis.findings.training.optimizer_contents import (
     find_missing,
@@ -196,6 +201,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_unmoved,
     find_rebound,
     find_eval_norms,
+    find_frozen_norms,
     find_eval_dropouts,
     find_functional_dropouts,
 )

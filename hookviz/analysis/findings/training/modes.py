@@ -50,6 +50,33 @@ def find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
         yield put_line(finding, find_evaluation(facts.trace, model), "evaluates")
 
 
+def find_frozen_norms(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find batch norms whose parameters are frozen, and which update their running statistics all the same."""
+    trace = facts.trace
+    frozen = {name.rpartition(".")[0] for row in facts.parameters if not row.requires_grad for name in row.names}
+    numbers = {
+        number for number, row in enumerate(trace.modules) if row.name in frozen and row.kind.startswith("BatchNorm")
+    }
+    steps: dict[int, int] = {}
+    for step, row in enumerate(trace.rows) if numbers and facts.updates else ():
+        call = trace.calls[row.own_call] if row.kind == "call" else None
+        if (
+            call is not None
+            and call.module in numbers
+            and not call.evaluates
+            and not call.recomputed
+            and call.mode == "grad"
+        ):
+            steps.setdefault(call.module, step)
+    if steps:
+        sentence = _(
+            "The parameters of {on} are frozen, but it ran in training mode: each forward changes its running mean and "
+            "variance."
+        ).format(on=_name_modules(trace, steps))
+        advice = _("If it should stay as it is, call its eval() after each train() of the model.")
+        yield Finding(min(steps.values()), "frozen_norm", sentence, "remark", advice=advice)
+
+
 def find_eval_dropouts(facts: TrainingFacts) -> Iterator[Finding]:
     """Find models with dropout that are in evaluation mode as a whole, in passes whose gradients an optimizer used."""
     calls = list(_list_evaluated(facts))

@@ -161,6 +161,15 @@ def _explain_clamp(statistics: PassStatistics, node: int) -> Iterator[str]:
         yield text.format(limit=format_number(limits["min"]), **numbers)
 
 
+def _explain_single(statistics: PassStatistics, node: int) -> Iterator[str]:
+    """Say that a softmax or layer norm runs over one number only, and always makes the same of it."""
+    saved = {row.name: row.plain for row in statistics.trace.lookup.saved(statistics.pass_id, node)}
+    shape, axis, own = _get_shape(statistics, node) or (), saved.get("dim"), saved.get("normalized_shape")
+    sizes = own if isinstance(own, tuple) else (shape[axis],) if isinstance(axis, int) and shape else ()
+    if sizes and all(size == 1 for size in sizes):
+        yield _("It runs over a dimension of size 1: its result is the same whatever the number there is.")
+
+
 def _describe_range(statistics: PassStatistics, node: int) -> Iterator[str]:
     given = _find_input(statistics, node)
     if given is not None and given.min is not None and given.max is not None:
@@ -170,6 +179,7 @@ def _describe_range(statistics: PassStatistics, node: int) -> Iterator[str]:
 
 _EXPLANATIONS: dict[str, Callable[[PassStatistics, int], Iterator[str]]] = {
     **dict.fromkeys(("Relu", "Threshold"), _explain_relu),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "NativeLayerNorm"), _explain_single),
     **dict.fromkeys(("Clamp", "ClampMin", "ClampMax", "Hardtanh"), _explain_clamp),
 }
 
