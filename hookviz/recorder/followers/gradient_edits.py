@@ -32,14 +32,9 @@ class GradientEdits(Follower):
         self.trace = trace
         self._written: IdentityMap[tuple[int, int]] = IdentityMap()
         """Leaf → the ``id`` of its gradient, and the version of that."""
-        self._room = MAX_EDITS
-        """With more leaves than this, those that are gone are forgotten."""
 
     def pass_ended(self, snapshot: GraphSnapshot) -> None:
-        """Note what the pass has written; a loop may make new leaves for each pass."""
-        if len(self._written) > self._room:
-            self._written.forget_dead()
-            self._room = 2 * len(self._written) + MAX_EDITS
+        """Note what the pass has written."""
         for reference in snapshot.leaves.values():
             leaf = reference()
             grad = None if leaf is None else read_grad(leaf)

@@ -26,17 +26,17 @@ class MultiGradGroup(NamedTuple):
 class HookEntry:
     """A hook, from its registration to its removal or to the end of the recording."""
 
-    def __init__(self, kind: str, key: Any, source: Source, owner: HookOwner, hooks: Any) -> None:
-        self.kind, self.key, self.source, self.owner = kind, key, source, owner
+    def __init__(self, kind: str, key: Any, hook: Any, owner: HookOwner, hooks: Any) -> None:
+        self.source, self.group = find_user_source(hook)
+        self.kind, self.key, self.owner = kind if self.group is None else "multi_grad_hook", key, owner
         self.hooks = weakref.ref(hooks)
         """The dict that has it."""
-        self.group: MultiGradGroup | None = None
         self.flags: tuple[str, ...] = ()
-        self.has_object = False
+        self.has_object = not isinstance(hook, FunctionType)
         """Whether it is a method or an object, which ``copy.deepcopy`` copies; it does not copy functions."""
         self.is_again = False
         """Whether the same function or object was in its dict already when it was registered."""
-        self.is_from_library = False
+        self.is_from_library = _is_from_library(hook)
         """Whether its function belongs to an installed package."""
         self.since: int | None = None
         """The number of steps when it was registered; None if that was before the recording."""
@@ -97,15 +97,6 @@ def _is_beside(tensor: torch.Tensor, snapshot: GraphSnapshot) -> bool:
     """Return whether ``tensor`` was made from a tensor of the graph."""
     node = tensor.grad_fn
     return node is not None and any(id(following) in snapshot.numbers for following, _ in node.next_functions)
-
-
-def make_entry(kind: str, key: Any, hook: Any, owner: HookOwner, hooks: Any) -> HookEntry:
-    """Make the entry of a hook in a dict of this kind."""
-    source, group = find_user_source(hook)
-    entry = HookEntry(kind if group is None else "multi_grad_hook", key, source, owner, hooks)
-    entry.group, entry.is_from_library = group, _is_from_library(hook)
-    entry.has_object = not isinstance(hook, FunctionType)
-    return entry
 
 
 def find_user_source(hook: Any) -> tuple[Source, MultiGradGroup | None]:

@@ -16,7 +16,7 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.autograd.torch_internals import MODULE_HOOKS, TENSOR_HOOKS
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.hook_dates import HookDates, OverwrittenHandles
-from hookviz.recorder.followers.hook_entry import HookEntry, is_among, make_entry
+from hookviz.recorder.followers.hook_entry import HookEntry, is_among
 from hookviz.recorder.followers.hook_owners import HookOwner, HookOwners, StandIns, TensorOwner
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.modules.call_tracker import CallTracker
@@ -158,7 +158,7 @@ class HookLedger(Follower):
         is_known_class = isinstance(owner, (torch.nn.Module, torch.optim.Optimizer))
         if not is_known_class or hook is None or _belongs_to_torch(hook) or not self._has_room():
             return
-        entry = make_entry(kind, handle.id, hook, self.owners.find(owner), handle.hooks_dict_ref())
+        entry = HookEntry(kind, handle.id, hook, self.owners.find(owner), handle.hooks_dict_ref())
         entry.flags = tuple(flag for flag in ("with_kwargs", "always_call") if variables.get(flag) is True)
         entry.is_again = is_among(hook, user_hook_entries(handle.hooks_dict_ref()))
         self._add(entry)
@@ -182,7 +182,7 @@ class HookLedger(Follower):
         key, hook = entries[-1] if entries else (None, None)
         if self.dates.registered_at(key) is None:
             return
-        entry = make_entry(kind, key, hook, self.owners.find(tensor), hooks)
+        entry = HookEntry(kind, key, hook, self.owners.find(tensor), hooks)
         entry.version, entry.is_late, entry.is_again = _version_of(tensor), is_late, is_among(hook, entries[:-1])
         self._add(entry)
         self._on_tensors[entry.identity] = entry
@@ -200,7 +200,7 @@ class HookLedger(Follower):
         if known is None or known.hooks() is not hooks:
             known = self.older.get((key, id(hooks)))
         if known is None or known.hooks() is not hooks:
-            known = self.older[key, id(hooks)] = make_entry(kind, key, hook, self.owners.find(owner, name), hooks)
+            known = self.older[key, id(hooks)] = HookEntry(kind, key, hook, self.owners.find(owner, name), hooks)
             known.since, known.registered_at = self.dates.find(key)
             known.passes_before = self.whole_passes
         known.owner.name = name
@@ -226,7 +226,7 @@ class HookLedger(Follower):
         known = self.older.get((key, id(hooks)))
         if known is not None or not self._has_room():
             return known
-        entry = make_entry("", key, hooks[key], HookOwner(hooks), hooks)
+        entry = HookEntry("", key, hooks[key], HookOwner(hooks), hooks)
         entry.kind = ""
         self.older[key, id(hooks)] = entry
         self._removed.setdefault(id(hooks), []).append(entry)

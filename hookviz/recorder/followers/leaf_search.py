@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Iterable
-from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -10,6 +9,7 @@ from torch.autograd.graph import Node
 
 from hookviz.autograd import graph
 from hookviz.autograd.graph import NodeMarks
+from hookviz.autograd.identity_map import IdentityMap
 
 MAX_NODES = 20_000
 """One search visits up to this many nodes."""
@@ -30,14 +30,6 @@ class Leaves(NamedTuple):
 NO_LEAVES = Leaves(frozenset(), frozenset())
 
 
-class _Numbered(weakref.ref[torch.Tensor]):
-    """A leaf with its number."""
-
-    __slots__ = ("number",)
-
-    number: int
-
-
 class LeafSearch:
     """Gives numbers to leaves, without holding them, and finds those below a tensor.
 
@@ -47,8 +39,7 @@ class LeafSearch:
     def __init__(self) -> None:
         self.is_limited = False
         """Whether a graph was too large to be searched as a whole."""
-        self._numbers: dict[int, _Numbered] = {}
-        """``id`` of a leaf → the leaf. It is removed when the leaf is freed, without a call in Python."""
+        self._numbers: IdentityMap[int] = IdentityMap()
         self._count = 0
         self._parameters: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
         """``id`` of the reference to a parameter → it and the number, also after the parameter is freed."""
@@ -58,20 +49,18 @@ class LeafSearch:
 
     def number(self, leaf: torch.Tensor) -> int:
         """Return the number of ``leaf``, which gets one if it has none."""
-        numbered = self._numbers.get(id(leaf))
-        if numbered is None:
-            self._count += 1
-            numbered = self._numbers[id(leaf)] = _Numbered(leaf, partial(self._numbers.pop, id(leaf)))
-            numbered.number = self._count
+        number = self._numbers.get(leaf)
+        if number is None:
+            number = self._count = self._count + 1
+            self._numbers.put(leaf, number)
             if isinstance(leaf, torch.nn.Parameter):
                 reference: weakref.ref[torch.Tensor] = weakref.ref(leaf)
-                self._parameters[id(reference)] = reference, self._count
-        return numbered.number
+                self._parameters[id(reference)] = reference, number
+        return number
 
     def find_number(self, leaf: torch.Tensor) -> int | None:
         """Return the number of ``leaf``; None if no search has found it."""
-        numbered = self._numbers.get(id(leaf))
-        return None if numbered is None else numbered.number
+        return self._numbers.get(leaf)
 
     def find_number_of(self, reference: "weakref.ref[torch.Tensor]") -> int | None:
         """Return the number of a leaf, of a parameter also after it was freed: Python makes one reference to each."""
@@ -80,7 +69,7 @@ class LeafSearch:
 
     def forget(self, leaf: torch.Tensor) -> None:
         """Forget ``leaf``, and the weak references to it."""
-        self._numbers.pop(id(leaf), None)
+        self._numbers.forget(leaf)
         self._parameters = {key: entry for key, entry in self._parameters.items() if entry[0]() is not leaf}
 
     def find(self, tensors: Iterable[torch.Tensor]) -> Leaves:

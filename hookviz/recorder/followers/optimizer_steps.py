@@ -66,6 +66,8 @@ class OptimizerTracker:
         self.session, self.trace = session, session.trace
         self.training, self.groups, self.moved = training, groups, moved
         self._numbers: IdentityMap[int] = IdentityMap()
+        self._numbers_by_reference: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
+        """``id`` of the reference to an optimizer → it and the number, also when the optimizer is gone."""
         self._running: list[OptimizerStep] = []
         self._counts: Counter[int] = Counter()
         """Number of an optimizer → how many steps it took."""
@@ -135,7 +137,7 @@ class OptimizerTracker:
 
     def number_of(self, reference: "weakref.ref[Optimizer]") -> int | None:
         """Return the number of an optimizer that may no longer exist; None if it took no step."""
-        return self._numbers.find(reference)
+        return self._numbers_by_reference.get(id(reference), (None, None))[1]
 
     def count_steps(self, number: int) -> int:
         """Return how many steps the optimizer with this number took in the whole recording."""
@@ -155,6 +157,8 @@ class OptimizerTracker:
             self.trace.optimizers.append(ModuleRow(name, kind))
             self.groups.number(optimizer, number)
             self._numbers.put(optimizer, number)
+            reference = weakref.ref(optimizer)
+            self._numbers_by_reference[id(reference)] = reference, number
         return number
 
     def _log(self, kind: StepKind, step: OptimizerStep, *, is_early: bool = False, **fields: Any) -> None:

@@ -60,7 +60,8 @@ class Move(NamedTuple):
 def copy_parameters(optimizer: Optimizer) -> list[_Copy]:
     """Copy the first parameters of an optimizer, as they are before its step."""
     copies, room = list[_Copy](), MAX_NUMBERS
-    for position, (group, parameter) in enumerate(_list_parameters(optimizer)):
+    held = ((number, one) for number, group in enumerate(optimizer.param_groups) for one in group["params"])
+    for position, (group, parameter) in enumerate(held):
         if len(copies) == MAX_MOVES or not can_be_read(parameter) or parameter.numel() > room:
             break
         if not parameter.is_floating_point():
@@ -75,11 +76,6 @@ def measure_moves(copies: Sequence[_Copy]) -> list[Move]:
     pairs = [(copy, copy.parameter.detach()) for copy in copies]
     norms = [(copy, float(torch.linalg.vector_norm(now - copy.numbers))) for copy, now in pairs]
     return [Move(copy.position, copy.group, norm if isfinite(norm) else None) for copy, norm in norms]
-
-
-def _list_parameters(optimizer: Optimizer) -> Iterator[tuple[int, torch.Tensor]]:
-    for number, group in enumerate(optimizer.param_groups):
-        yield from ((number, parameter) for parameter in group["params"])
 
 
 _NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)

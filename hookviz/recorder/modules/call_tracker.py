@@ -237,7 +237,7 @@ class CallTracker:
 
     def close(self) -> None:
         """Remove all observers, and note models that were never called."""
-        called = self.modules.called_ids()
+        called = self.modules.called_ids
         for name, modules in self._models:
             if not modules & called and not self.session.notes.has("profiled"):
                 maker = self.followed.maker

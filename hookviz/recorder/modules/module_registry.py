@@ -47,6 +47,8 @@ class ModuleRegistry:
         self.given = [weakref.ref(model) for model in given]
         """The models that the recording was given."""
         self._numbers: IdentityMap[int] = IdentityMap()
+        self.called_ids: set[int] = set()
+        """The ``id`` of each module that was called; it may no longer exist."""
         self._holders: list[weakref.ref[Module]] = []
         self._names: IdentityMap[str] = IdentityMap()
         self._names_by_reference: dict[int, tuple[weakref.ref[Module], str]] = {}
@@ -73,6 +75,7 @@ class ModuleRegistry:
                 self.trace.modules.append(ModuleRow(name, type(module).__name__, drops=_read_dropout(module)))
                 self._holders.append(weakref.ref(module))
                 self._numbers.put(module, number)
+                self.called_ids.add(id(module))
         if "forward" in vars(module) and self.trace.modules[number].forward is None:
             self.trace.modules[number] = self.trace.modules[number]._replace(forward=_find_own_forward(module))
         return number
@@ -108,10 +111,6 @@ class ModuleRegistry:
     def holds(self, parameter: torch.Tensor) -> bool:
         """Return whether a module that has a name holds ``parameter``."""
         return any(one is parameter for one in module_tree.list_own_parameters([m for _, m in self.known_modules()]))
-
-    def called_ids(self) -> set[int]:
-        """Return the ``id`` of each module that was called."""
-        return self._numbers.ids()
 
     def name_model(self, module: Module) -> str:
         """Name the model that holds ``module``, and all modules in it, by the expressions that reach them.

@@ -3,27 +3,18 @@
 Either that call had no graph, or the tensors were cut off from it since, as by ``detach()``.
 """
 
-import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_types import has_own_storage, is_tensor
 from hookviz.autograd.torch_internals import StorageWeakRef
 
 FEW_STORAGES = 1_000
 """Up to this many storages are remembered before those that were freed are looked for."""
-
-
-class _Returned(weakref.ref[torch.Tensor]):
-    """A tensor that a call returned."""
-
-    __slots__ = ("call",)
-
-    call: int
 
 
 class Sources(NamedTuple):
@@ -43,11 +34,8 @@ class TensorFlow:
     """
 
     def __init__(self) -> None:
-        self._tensors: dict[int, _Returned] = {}
-        """``id`` of a tensor without a graph → the tensor, and the last call that returned it.
-
-        An entry is removed when its tensor is freed, without a call in Python: a profiler may follow these.
-        """
+        self._tensors: IdentityMap[int] = IdentityMap()
+        """Tensor without a graph → the last call that returned it."""
         self._storages: dict[int, tuple[Any, int]] = {}
         """Address of a storage → a weak reference to it, which keeps the address taken, and the last such call."""
         self._storages_with_graph: dict[int, tuple[Any, int]] = {}
@@ -62,12 +50,9 @@ class TensorFlow:
 
     def _note_tensor(self, call: int, tensor: torch.Tensor) -> None:
         if tensor.requires_grad:
-            self._tensors.pop(id(tensor), None)
+            self._tensors.forget(tensor)
         else:
-            returned = self._tensors.get(id(tensor))
-            if returned is None:
-                returned = self._tensors[id(tensor)] = _Returned(tensor, partial(self._tensors.pop, id(tensor)))
-            returned.call = call
+            self._tensors.put(tensor, call)
         storage = _refer_to_storage(tensor)
         if storage is not None:
             storages = self._storages if tensor.grad_fn is None else self._storages_with_graph
@@ -97,9 +82,9 @@ class TensorFlow:
 
         If calls with a graph and others returned its storage, its numbers come from those with a graph in any case.
         """
-        returned = self._tensors.get(id(tensor))
-        if returned is not None:
-            calls.add(returned.call)
+        call = self._tensors.get(tensor)
+        if call is not None:
+            calls.add(call)
             return
         storage = _refer_to_storage(tensor)
         for storages, found in ((self._storages_with_graph, cut_calls), (self._storages, calls)):
@@ -114,15 +99,11 @@ class TensorFlow:
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
-        self._tensors.pop(id(tensor), None)
+        self._tensors.forget(tensor)
 
     def renumber(self, calls: Mapping[int, int]) -> None:
         """Renumber the calls (old → new), and forget those that are not in the mapping."""
-        for key, returned in list(self._tensors.items()):
-            if returned.call in calls:
-                returned.call = calls[returned.call]
-            else:
-                self._tensors.pop(key, None)
+        self._tensors.renumber(calls)
         self._storages = _renumber_storages(self._storages, calls)
         self._storages_with_graph = _renumber_storages(self._storages_with_graph, calls)
 
