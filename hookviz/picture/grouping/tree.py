@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import ceil, inf, sqrt
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.repeated_calls import find_first_runs
@@ -21,9 +21,9 @@ class Group:
     id: str
     """``m3`` for a call, ``g5`` for other groups; empty for the root."""
     kind: str
-    """``pass``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), ``part`` (one of equal length),
-    ``round`` (of a loop: nodes and the call after them), ``stack`` (equal calls, or rounds), or ``rest`` (the boxes of
-    a level that are far from the opened one)."""
+    """``pass``, ``call``, ``part`` (of a level with too many boxes, one of equal length), ``round`` (of a loop: nodes
+    and the call after them), ``stack`` (equal calls, or rounds), or ``rest`` (the boxes of a level that are far from
+    the opened one)."""
     members: "list[Member]"
     """The nodes and groups directly in it, in the order in which backward reaches them."""
     parent: "Group | None" = None
@@ -111,7 +111,7 @@ class BoxTree:
         """How many groups were made that are not calls; their ids are counted."""
 
     def make_group(self, kind: str, members: "list[Member]") -> Group:
-        """Make a group of a kind (``run``, ``fan``, ``part``, ``stack``) with the given members."""
+        """Make a group of a kind (``part``, ``round``, ``stack``) with the given members."""
         group = Group(ids.group_id(self.group_count), kind, members)
         self.group_count += 1
         self.groups.append(group)
@@ -182,6 +182,37 @@ class BoxTree:
         while group is not None and group.call is None:
             group = group.parent
         return group
+
+
+def split_levels(tree: BoxTree) -> None:
+    """Split each level of ``tree`` into parts until none has more than ``MAX_VISIBLE_BOXES`` boxes."""
+    for group in list(tree.groups):
+        if group.kind != "stack":
+            group.members = _split_into_parts(tree, group.members)
+    tree.link_parents()
+
+
+def _split_into_parts(tree: BoxTree, members: list[Member]) -> list[Member]:
+    """Split ``members`` into parts of equal length, and these again, until no level has too many boxes."""
+    if len(members) <= MAX_VISIBLE_BOXES:
+        return members
+    size = part_size(len(members))
+    parts: list[Member] = []
+    for start in range(0, len(members), size):
+        part = tree.make_group("part", _split_into_parts(tree, members[start : start + size]))
+        part.start = start
+        parts.append(part)
+    return parts
+
+
+def part_size(count: int) -> int:
+    """Return the size of the parts of ``count`` members: a round number near the square root, for few levels.
+
+    >>> part_size(48), part_size(1000), part_size(10_000)
+    (10, 40, 250)
+    """
+    round_numbers = (int(digit * 10**power) for power in range(1, 20) for digit in (1, 2, 2.5, 4, 5))
+    return next(size for size in round_numbers if size >= sqrt(count) and ceil(count / size) <= MAX_VISIBLE_BOXES)
 
 
 def index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:

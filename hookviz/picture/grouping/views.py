@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouping.collapsing import collapse
 from hookviz.picture.grouping.stacking import stack_equal_calls, stack_rounds
-from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, split_levels
 from hookviz.picture.visible_graph import VisibleGraph
 
 MAX_BOXES_BESIDE_MODEL = 6
@@ -212,7 +211,7 @@ class Views:
         self.tree, self._suffix = BoxTree(graph), INTERNAL if graph.is_internal else ""
         stack_equal_calls(self.tree)
         stack_rounds(self.tree)
-        collapse(self.tree)
+        split_levels(self.tree)
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
         self._view_groups: dict[Group, Group] = {self.tree.root: self.tree.root}
