@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, index_nodes, part_size
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, part_size
 
 MIN_STACK_SIZE = 3
 """Fewer calls than this do not become a stack."""
@@ -148,9 +148,9 @@ class _Level:
     @cached_property
     def _followers(self) -> list[set[int]]:
         """For each member the indices of the others to which arrows lead from it."""
-        index_of = {node: index for index, node in index_nodes(self._members)}
+        index_of = {node: index for index, node in _index_nodes(self._members)}
         followers: list[set[int]] = [set() for _ in self._members]
-        for index, node in index_nodes(self._members):
+        for index, node in _index_nodes(self._members):
             ends = (index_of.get(end, index) for _slot, end in self._tree.edges_out.get(node, ()))
             followers[index].update(end for end in ends if end != index)
         return followers
@@ -166,6 +166,13 @@ class _Level:
     def _numbered_name(self, group: Group) -> str:
         """Return the path without the number at its end, such as ``net.block_`` of ``net.block_3``."""
         return self._path(group).rstrip("0123456789")
+
+
+def _index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
+    """Yield (index of a member, node) for each node in ``members`` at any depth."""
+    for index, member in enumerate(members):
+        for node in (member,) if isinstance(member, int) else member.nodes:
+            yield index, node
 
 
 def _split_at_number(path: str) -> tuple[str, str]:

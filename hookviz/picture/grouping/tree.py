@@ -1,6 +1,6 @@
 """One pass as a tree: module calls contain the nodes that they created, and groups contain what is too much at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf, sqrt
@@ -147,7 +147,26 @@ class BoxTree:
                 order[row.own_node] = index
         return order
 
-    def link_parents(self) -> None:
+    def split_levels(self) -> None:
+        """Split each level into parts until none has more than ``MAX_VISIBLE_BOXES`` boxes, and link all parents."""
+        for group in list(self.groups):
+            if group.kind != "stack":
+                group.members = self._split_into_parts(group.members)
+        self._link_parents()
+
+    def _split_into_parts(self, members: "list[Member]") -> "list[Member]":
+        """Split ``members`` into parts of equal length, and these again, until no level has too many boxes."""
+        if len(members) <= MAX_VISIBLE_BOXES:
+            return members
+        size = part_size(len(members))
+        parts: list[Member] = []
+        for start in range(0, len(members), size):
+            part = self.make_group("part", self._split_into_parts(members[start : start + size]))
+            part.start = start
+            parts.append(part)
+        return parts
+
+    def _link_parents(self) -> None:
         """Set the parents of all groups and the innermost groups of all nodes, once all levels are grouped."""
         for group in self.groups:
             for member in group.members:
@@ -184,27 +203,6 @@ class BoxTree:
         return group
 
 
-def split_levels(tree: BoxTree) -> None:
-    """Split each level of ``tree`` into parts until none has more than ``MAX_VISIBLE_BOXES`` boxes."""
-    for group in list(tree.groups):
-        if group.kind != "stack":
-            group.members = _split_into_parts(tree, group.members)
-    tree.link_parents()
-
-
-def _split_into_parts(tree: BoxTree, members: list[Member]) -> list[Member]:
-    """Split ``members`` into parts of equal length, and these again, until no level has too many boxes."""
-    if len(members) <= MAX_VISIBLE_BOXES:
-        return members
-    size = part_size(len(members))
-    parts: list[Member] = []
-    for start in range(0, len(members), size):
-        part = tree.make_group("part", _split_into_parts(tree, members[start : start + size]))
-        part.start = start
-        parts.append(part)
-    return parts
-
-
 def part_size(count: int) -> int:
     """Return the size of the parts of ``count`` members: a round number near the square root, for few levels.
 
@@ -213,13 +211,6 @@ def part_size(count: int) -> int:
     """
     round_numbers = (int(digit * 10**power) for power in range(1, 20) for digit in (1, 2, 2.5, 4, 5))
     return next(size for size in round_numbers if size >= sqrt(count) and ceil(count / size) <= MAX_VISIBLE_BOXES)
-
-
-def index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
-    """Yield (index of a member, node) for each node in ``members`` at any depth."""
-    for index, member in enumerate(members):
-        for node in (member,) if isinstance(member, int) else member.nodes:
-            yield index, node
 
 
 def has_many_passes(trace: TraceData) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.grouping.stacking import stack_equal_calls, stack_rounds
-from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, split_levels
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.picture.visible_graph import VisibleGraph
 
 MAX_BOXES_BESIDE_MODEL = 6
@@ -211,7 +211,7 @@ class Views:
         self.tree, self._suffix = BoxTree(graph), INTERNAL if graph.is_internal else ""
         stack_equal_calls(self.tree)
         stack_rounds(self.tree)
-        split_levels(self.tree)
+        self.tree.split_levels()
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
         self._view_groups: dict[Group, Group] = {self.tree.root: self.tree.root}
