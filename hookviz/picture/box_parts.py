@@ -6,7 +6,7 @@ from math import ceil
 from typing import Protocol
 
 from hookviz.picture.letters import LINE_HEIGHTS, SMALL, fit_for_picture, text_width
-from hookviz.picture.svg_writer import SvgWriter
+from hookviz.picture.svg import SvgWriter
 
 GAP = 14
 """Points between the words at the left of a line and those at its right."""

@@ -10,8 +10,8 @@ from typing import Any
 import graphviz
 
 from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError, draw_in_worker
-from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.rasterizer import render_png
+from hookviz.picture.svg import prepare_for_notebook
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import N_, _
 from hookviz.support.printable import describe_type
