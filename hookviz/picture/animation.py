@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hookviz.picture.figure import Figure
-from hookviz.picture.inline_svg import DARK_FILTER, escape_text, view_box
 from hookviz.picture.letters import text_width
 from hookviz.picture.rasterizer import load_module, render_png
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import FONT, GREY, INK
+from hookviz.picture.svg import DARK_FILTER, escape_text, view_box
 from hookviz.support.atomic_files import to_path
 from hookviz.support.columns import wrap
 from hookviz.support.messages import _

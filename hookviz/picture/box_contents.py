@@ -23,7 +23,7 @@ from hookviz.picture.styles import (
     PURPLE,
     Style,
 )
-from hookviz.picture.svg_writer import SvgWriter, format_points
+from hookviz.picture.svg import SvgWriter, format_points
 from hookviz.picture.tensor_layer import make_pre_hooks_line, make_tensor_parts
 from hookviz.support.messages import _
 

@@ -6,7 +6,7 @@ from math import ceil
 from typing import Protocol
 
 from hookviz.picture.letters import LINE_HEIGHTS, SMALL, fit_for_picture, text_width
-from hookviz.picture.svg_writer import SvgWriter
+from hookviz.picture.svg import SvgWriter
 
 GAP = 14
 """Points between the words at the left of a line and those at its right."""
@@ -185,12 +185,12 @@ class Outline:
 
 @dataclass
 class Framed:
-    """A part with an outline around it: a box, a pin, a plate."""
+    """A part that is an element of the picture, with an outline around it: a box, a pin, a plate; a fact has none."""
 
     part: Part
     id: str
     css_class: str
-    outline: Outline
+    outline: Outline | None = None
     padding: tuple[float, float] = (6, 2)
     """Points at the left and right, and above and below."""
     names: dict[str, str] = field(default_factory=dict)
@@ -209,34 +209,10 @@ class Framed:
     def draw(self, svg: SvgWriter, x: float, y: float, width: float) -> None:
         """Draw the outline, and the part in it."""
         begin_group(svg, self.id, self.css_class, self.names)
-        self.outline.draw(svg, x, y, width, self.height)
+        if self.outline is not None:
+            self.outline.draw(svg, x, y, width, self.height)
         across, down = self.padding
         self.part.draw(svg, x + across, y + down, width - 2 * across)
-        svg.shared("</g>")
-
-
-@dataclass
-class Named:
-    """A part as an element of its own, without an outline."""
-
-    part: Part
-    id: str
-    css_class: str
-
-    @property
-    def width(self) -> float:
-        """The width of the part."""
-        return self.part.width
-
-    @property
-    def height(self) -> float:
-        """The height of the part."""
-        return self.part.height
-
-    def draw(self, svg: SvgWriter, x: float, y: float, width: float) -> None:
-        """Draw the part in a group with its id."""
-        begin_group(svg, self.id, self.css_class, {})
-        self.part.draw(svg, x, y, width)
         svg.shared("</g>")
 
 

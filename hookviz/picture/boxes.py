@@ -197,7 +197,8 @@ def make_call_boxes(
         if trace.ops[node] != "AccumulateGrad":
             boxes[call].created_nodes.append(node)
     for call, hook in _list_call_hooks(trace, pass_id, boxes):
-        boxes[call].pins.append(_make_call_pin(trace, call, hook))
+        kind = HOOK_FACTS[trace.hook_rows[hook].kind].prefix
+        boxes[call].pins.append(_make_pin(trace, boxes[call].id, hook, kind, MAX_CALL_LABEL))
     return boxes
 
 
@@ -237,11 +238,11 @@ def _hook_sort_key(trace: TraceData, hook: int) -> tuple[int, bool, int]:
     return MODULE_HOOK_KINDS.index(row.kind), "global" not in row.flags, hook
 
 
-def _make_call_pin(trace: TraceData, call: int, index: int) -> Pin:
-    hook, row = trace.hook(index), trace.hook_rows[index]
-    kind = _(HOOK_FACTS[row.kind].prefix)
-    label = f"{kind} {format_hook_position(hook.place)} {fit_on_line(hook.label, MAX_CALL_LABEL)}"
-    return Pin(ids.pin_id(ids.call_id(call), index), label, index)
+def _make_pin(trace: TraceData, box_id: str, index: int, kind: str, max_chars: int) -> Pin:
+    """Make the pin of a hook of a module or an optimizer, with the words for its kind before its name."""
+    hook = trace.hook(index)
+    label = f"{_(kind)} {format_hook_position(hook.place)} {fit_on_line(hook.label, max_chars)}"
+    return Pin(ids.pin_id(box_id, index), label, index)
 
 
 def mark_call(
@@ -319,15 +320,9 @@ def make_optimizer_boxes(trace: TraceData, steps: Iterable[int]) -> dict[int, Op
         )
         box = boxes.setdefault(row.optimizer, new)
         if ids.pin_id(box.id, row.hook) not in [pin.id for pin in box.pins]:
-            box.pins.append(_make_optimizer_pin(trace, box, row.hook))
+            kind = HOOK_FACTS[trace.hook_rows[row.hook].kind].name
+            box.pins.append(_make_pin(trace, box.id, row.hook, kind, MAX_LABEL))
     return boxes
-
-
-def _make_optimizer_pin(trace: TraceData, box: OptimizerBox, index: int) -> Pin:
-    hook = trace.hook(index)
-    kind = _(HOOK_FACTS[hook.kind].name)
-    label = f"{kind} {format_hook_position(hook.place)} {fit_on_line(hook.label, MAX_LABEL)}"
-    return Pin(ids.pin_id(box.id, index), label, index)
 
 
 def mark_optimizer(box: OptimizerBox, step: Step) -> Mark:

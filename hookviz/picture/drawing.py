@@ -15,7 +15,7 @@ from hookviz.picture.letters import LINE_HEIGHTS, SMALL
 from hookviz.picture.primitives import Arrow
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import FONT, GREY, INK, LIGHT_GREY, Style
-from hookviz.picture.svg_writer import FilledTemplate, SvgWriter, format_points
+from hookviz.picture.svg import FilledTemplate, SvgWriter, format_points
 from hookviz.support.columns import wrap
 from hookviz.support.messages import _
 

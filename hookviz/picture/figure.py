@@ -10,11 +10,10 @@ import graphviz
 from hookviz.picture import element_ids as ids
 from hookviz.picture.boxes import CallBox
 from hookviz.picture.drawing import Drawing, find_direction
-from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.rasterizer import render_png
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import Style
-from hookviz.picture.svg_writer import FilledTemplate
+from hookviz.picture.svg import FilledTemplate, prepare_for_notebook
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import _
 

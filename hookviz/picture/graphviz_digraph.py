@@ -3,19 +3,16 @@
 If Graphviz dies of the curves of a graph, such as torchviz's, it is drawn with straight arrows.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import graphviz
 
 from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDiedError, draw_in_worker
-from hookviz.picture.inline_svg import prepare_for_notebook
 from hookviz.picture.rasterizer import render_png
+from hookviz.picture.svg import prepare_for_notebook
 from hookviz.support.atomic_files import to_path, write_atomically
-from hookviz.support.columns import wrap
 from hookviz.support.messages import N_, _
 from hookviz.support.printable import describe_type
 
@@ -34,9 +31,6 @@ FORMATS = ("svg", "png", "dot", "json", "plain", "xdot")
 
 STRAIGHT_ARROWS = {"splines": "line", "nslimit": "1", "mclimit": "0.1"}
 """Attributes of a graph that Graphviz draws in less time and memory."""
-
-MAX_LINE = 44
-"""Characters of a line of a sentence in a picture; it must be readable on a phone, too."""
 
 
 class Rendered(graphviz.Digraph):
@@ -57,14 +51,12 @@ class Rendered(graphviz.Digraph):
         return picture.decode(encoding) if encoding else picture
 
     def _repr_mimebundle_(self, *_ignored: Any, **__: Any) -> dict[str, bytes | str]:
-        return {"image/svg+xml": prepare_for_notebook(self.svg()), "text/plain": repr(self)}
-
-    def svg(self) -> str:
-        """Return the picture for a page or a notebook; if Graphviz fails, an SVG with a sentence that says so."""
+        """What a notebook shows: the picture; if Graphviz fails, the sentence that says so."""
         try:
-            return str(self.pipe("svg", encoding="utf-8"))
+            svg: str = self.pipe("svg", encoding="utf-8")
         except NoPictureError as error:
-            return make_sentence_svg(str(error))
+            return {"text/plain": str(error)}
+        return {"image/svg+xml": prepare_for_notebook(svg), "text/plain": repr(self)}
 
     def render(
         self,
@@ -160,20 +152,3 @@ def _read_answer(job: Job, answer: Answer) -> bytes:
             raise ValueError(_(_UNKNOWN_FORMAT).format(format=job.format, formats=", ".join(FORMATS)))
         case _:
             raise NoPictureError(_(_GRAPHVIZ_FAULTS[answer.error]).format(why=message))
-
-
-def make_sentence_svg(sentence: str) -> str:
-    """Make an SVG that shows ``sentence``, in place of a picture that cannot be drawn.
-
-    >>> make_sentence_svg("No <picture>.")[-37:]
-    '>No &lt;picture&gt;.</text></g></svg>'
-    """
-    lines = wrap(sentence, MAX_LINE)
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 360 {20 * len(lines) + 20}" class="hv-svg"'
-    style = 'fill="currentColor" font-family="Helvetica, Arial, sans-serif" font-size="14"'
-    return f"{head}><g {style}>{''.join(_make_text_lines(lines))}</g></svg>"
-
-
-def _make_text_lines(lines: list[str]) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        yield f'<text x="12" y="{24 + 20 * number}">{escape(line, quote=False)}</text>'

@@ -174,11 +174,8 @@ def name_group(trace: TraceData, group: Group, module: str = "", max_chars: int 
     if group.kind == "stack":
         return f"{_name_equal_calls(trace, group, module, max_chars)} × {len(group.stacked_calls):,}"
     members = group.unsplit_members
-    count = f"{len(members):,}"
     if group.kind == "rest":
-        return _("{count} more").format(count=count)
-    if group.kind in ("run", "fan"):
-        return f"{count} × {kind_label(trace, members[0])}"
+        return _("{count} more").format(count=f"{len(members):,}")
     ends = [_name_call(trace, member, module, max_chars) for member in (members[0], members[-1])]
     return f"{ends[0]} … {ends[1]}" if all(ends) else f"{group.offset + 1:,} – {group.offset + len(members):,}"
 
@@ -188,9 +185,6 @@ def describe_group(trace: TraceData, group: Group) -> str:
     nodes = _count_nodes(len(group.nodes))
     if group.kind == "rest":
         return nodes
-    if group.kind in ("run", "fan"):
-        order = _("in sequence · {nodes}") if group.kind == "run" else _("in parallel · {nodes}")
-        return order.format(nodes=nodes)
     members = group.unsplit_members if group.call is None else [group]
     described = ", ".join(sorted({kind_label(trace, member) for member in members}))
     if is_recomputed(trace, group):

@@ -5,7 +5,7 @@ from functools import cache
 from math import sqrt
 from typing import Any
 
-from hookviz.picture.inline_svg import view_box
+from hookviz.picture.svg import view_box
 from hookviz.support.messages import _
 
 PIXELS_PER_POINT = 2.0

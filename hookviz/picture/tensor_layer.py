@@ -1,15 +1,14 @@
 """The layer of Python tensors: each tensor stands above its node, and each hook on the object that stores it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.box_parts import GAP, Column, Framed, Line, Named, Outline, Part, Words
+from hookviz.picture.box_parts import GAP, Column, Framed, Line, Outline, Part, SideBySide, Words
 from hookviz.picture.letters import LARGE
 from hookviz.picture.primitives import MAX_LABEL, MAX_NAME, SPACE, Box, Pin, fit_on_line, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import GREY, Style
-from hookviz.picture.svg_writer import SvgWriter
 from hookviz.support.messages import _
 from hookviz.trace import TensorRow
 from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
@@ -58,37 +57,15 @@ def _make_tensor(scene: Scene, box: Box, tensor: TensorRow, style: Style, pins: 
     """Make the box of a tensor: its facts, two on a line, and below them the hooks that it stores."""
     name = _("tensor {name}").format(name=fit_on_line(tensor.name, MAX_NAME))
     title = Line([Words(name, "hv-name", size=LARGE, bold=True)])
-    facts = TwoColumns([*_list_facts(scene, box, tensor, style)])
+    facts = [*_list_facts(scene, box, tensor, style)]
+    columns = SideBySide([Column(facts[::2]), Column(facts[1::2])], gap=GAP)
     return Framed(
-        Column([title, facts, *pins]),
+        Column([title, columns, *pins]),
         ids.tensor_box_id(box.id, tensor.output),
         "hv-tensor",
         Outline("hv-tensor-box", "white", GREY, 1),
         padding=(8, 5),
     )
-
-
-class TwoColumns:
-    """Facts, two on a line: all that are second begin below each other."""
-
-    def __init__(self, facts: Sequence[Part]) -> None:
-        self._columns = Column([*facts[::2]]), Column([*facts[1::2]])
-
-    @property
-    def width(self) -> float:
-        """The width of both columns, and the space between them."""
-        return sum(column.width for column in self._columns) + GAP
-
-    @property
-    def height(self) -> float:
-        """The height of the first column, which is no shorter than the second."""
-        return self._columns[0].height
-
-    def draw(self, svg: SvgWriter, x: float, y: float, width: float) -> None:
-        """Draw both; what is left of the width is between them."""
-        first, second = self._columns
-        first.draw(svg, x, y, first.width)
-        second.draw(svg, x + first.width + GAP + (width - self.width) / 2, y, second.width)
 
 
 def _list_facts(scene: Scene, box: Box, tensor: TensorRow, style: Style) -> Iterator[Part]:
@@ -109,7 +86,7 @@ def _list_facts(scene: Scene, box: Box, tensor: TensorRow, style: Style) -> Iter
 def _make_fact(name: str, value: str, longest: str = "", fact_id: str = "") -> Part:
     """Make a fact; one that steps write has an id, and its value is its last text."""
     line = Line([Words(name + SPACE, "hv-fact-name", color=GREY), Words(value, "hv-fact-value", longest)])
-    return Named(line, fact_id, "hv-fact") if fact_id else line
+    return Framed(line, fact_id, "hv-fact", padding=(0, 0)) if fact_id else line
 
 
 def _count_tensor_hooks(scene: Scene, tensor: TensorRow) -> str:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from hookviz.picture import build_trace_figure
-from hookviz.picture.inline_svg import escape_text, prepare_for_notebook, set_size
+from hookviz.picture.svg import escape_text, prepare_for_notebook, set_size
 from hookviz.player import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import make_editions

@@ -10,7 +10,7 @@ from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import add_silent_pins
-from hookviz.picture.svg_writer import FilledTemplate
+from hookviz.picture.svg import FilledTemplate
 from hookviz.picture.visible_graph import VisibleGraph, leave_nodes_out, make_visible_graph
 from hookviz.player.compression import pack
 from hookviz.player.payload import HookPin, Packed, PictureText, SharedPicture, View

@@ -5,14 +5,15 @@ Where a module is called again and again with other nodes between, each round of
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cached_property
 from itertools import groupby, pairwise
 from statistics import median_low
 from typing import Any, NamedTuple
 
-from hookviz.picture.grouping.collapsing import MIN_GROUP_SIZE, find_neighbours, part_size, replace_with_groups
-from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
+from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, part_size
 
+MIN_STACK_SIZE = 3
+"""Fewer calls than this do not become a stack."""
 MAX_STACK_SIZE = 64
 """A stack of more calls is made of smaller ones: each call has its own view with the stacks before and after it."""
 MIN_NAMED_ALIKE = 5
@@ -38,9 +39,19 @@ def stack_equal_calls(tree: BoxTree) -> None:
     """Put equal calls of each level of ``tree`` into stacks."""
     shapes = _list_shapes(tree)
     for group in list(tree.groups):
-        if len(group.members) >= MIN_GROUP_SIZE:
+        if len(group.members) >= MIN_STACK_SIZE:
             stacks = [*_Level(tree, group.members, shapes).find_stacks()]
-            group.members = replace_with_groups(group.members, stacks, partial(_make_stack, tree))
+            group.members = _replace_with_stacks(tree, group.members, stacks)
+
+
+def _replace_with_stacks(tree: BoxTree, members: list[Member], stacks: Iterable[list[int]]) -> list[Member]:
+    """Return ``members`` with each stack, given by the indices of its members, in the place of the first of these."""
+    made: dict[int, Member] = {}
+    stacked: set[int] = set()
+    for indices in stacks:
+        made[indices[0]] = _make_stack(tree, [members[index] for index in indices])
+        stacked.update(indices)
+    return [made.get(index, member) for index, member in enumerate(members) if index in made or index not in stacked]
 
 
 def _make_stack(tree: BoxTree, members: list[Member]) -> Group:
@@ -79,14 +90,13 @@ class _Level:
 
     def __init__(self, tree: BoxTree, members: list[Member], shapes: dict[Member, _Shape]) -> None:
         self._tree, self._members, self._shapes = tree, members, shapes
-        self._followers: list[set[int]] | None = None
 
     def find_stacks(self) -> Iterator[list[int]]:
         """Yield the indexes of the members of each stack: first calls of one module, then those of equal ones."""
         stacked: set[int] = set()
         for key_of, least in (
-            (self._path, MIN_GROUP_SIZE),
-            (self._numbered_path, MIN_GROUP_SIZE),
+            (self._path, MIN_STACK_SIZE),
+            (self._numbered_path, MIN_STACK_SIZE),
             (self._numbered_name, MIN_NAMED_ALIKE),
         ):
             for indices in self._group_calls(key_of, stacked, least):
@@ -110,20 +120,18 @@ class _Level:
 
     def _split_into_stacks(self, indices: list[int], *, only_whole: bool) -> Iterator[list[int]]:
         """Yield all of ``indices`` if no arrow leads out of them and back, and else those that follow one another."""
-        if len(indices) < MIN_GROUP_SIZE:
+        if len(indices) < MIN_STACK_SIZE:
             return
         if indices[-1] - indices[0] == len(indices) - 1 or self._is_convex(set(indices)):
             yield indices
         elif not only_whole:
             for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]):
                 stack = [index for _, index in run]
-                if len(stack) >= MIN_GROUP_SIZE:
+                if len(stack) >= MIN_STACK_SIZE:
                     yield stack
 
     def _is_convex(self, indices: set[int]) -> bool:
         """Whether no path leads from one of the members out of them, and back to one of them."""
-        if self._followers is None:
-            _, self._followers = find_neighbours(self._tree, self._members)
         reached = self._list_followers(indices) - indices
         pending = reached
         while pending:
@@ -135,8 +143,17 @@ class _Level:
         return True
 
     def _list_followers(self, indices: Iterable[int]) -> set[int]:
-        assert self._followers is not None
-        return {follower for index in indices for follower in self._followers[index] if follower >= 0}
+        return {follower for index in indices for follower in self._followers[index]}
+
+    @cached_property
+    def _followers(self) -> list[set[int]]:
+        """For each member the indices of the others to which arrows lead from it."""
+        index_of = {node: index for index, node in _index_nodes(self._members)}
+        followers: list[set[int]] = [set() for _ in self._members]
+        for index, node in _index_nodes(self._members):
+            ends = (index_of.get(end, index) for _slot, end in self._tree.edges_out.get(node, ()))
+            followers[index].update(end for end in ends if end != index)
+        return followers
 
     def _path(self, group: Group) -> str:
         assert group.call is not None
@@ -149,6 +166,13 @@ class _Level:
     def _numbered_name(self, group: Group) -> str:
         """Return the path without the number at its end, such as ``net.block_`` of ``net.block_3``."""
         return self._path(group).rstrip("0123456789")
+
+
+def _index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
+    """Yield (index of a member, node) for each node in ``members`` at any depth."""
+    for index, member in enumerate(members):
+        for node in (member,) if isinstance(member, int) else member.nodes:
+            yield index, node
 
 
 def _split_at_number(path: str) -> tuple[str, str]:

@@ -1,9 +1,9 @@
 """One pass as a tree: module calls contain the nodes that they created, and groups contain what is too much at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import ceil, inf, sqrt
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.repeated_calls import find_first_runs
@@ -21,9 +21,9 @@ class Group:
     id: str
     """``m3`` for a call, ``g5`` for other groups; empty for the root."""
     kind: str
-    """``pass``, ``call``, ``run`` (members in a row), ``fan`` (members side by side), ``part`` (one of equal length),
-    ``round`` (of a loop: nodes and the call after them), ``stack`` (equal calls, or rounds), or ``rest`` (the boxes of
-    a level that are far from the opened one)."""
+    """``pass``, ``call``, ``part`` (of a level with too many boxes, one of equal length), ``round`` (of a loop: nodes
+    and the call after them), ``stack`` (equal calls, or rounds), or ``rest`` (the boxes of a level that are far from
+    the opened one)."""
     members: "list[Member]"
     """The nodes and groups directly in it, in the order in which backward reaches them."""
     parent: "Group | None" = None
@@ -111,7 +111,7 @@ class BoxTree:
         """How many groups were made that are not calls; their ids are counted."""
 
     def make_group(self, kind: str, members: "list[Member]") -> Group:
-        """Make a group of a kind (``run``, ``fan``, ``part``, ``stack``) with the given members."""
+        """Make a group of a kind (``part``, ``round``, ``stack``) with the given members."""
         group = Group(ids.group_id(self.group_count), kind, members)
         self.group_count += 1
         self.groups.append(group)
@@ -147,7 +147,26 @@ class BoxTree:
                 order[row.own_node] = index
         return order
 
-    def link_parents(self) -> None:
+    def split_levels(self) -> None:
+        """Split each level into parts until none has more than ``MAX_VISIBLE_BOXES`` boxes, and link all parents."""
+        for group in list(self.groups):
+            if group.kind != "stack":
+                group.members = self._split_into_parts(group.members)
+        self._link_parents()
+
+    def _split_into_parts(self, members: "list[Member]") -> "list[Member]":
+        """Split ``members`` into parts of equal length, and these again, until no level has too many boxes."""
+        if len(members) <= MAX_VISIBLE_BOXES:
+            return members
+        size = part_size(len(members))
+        parts: list[Member] = []
+        for start in range(0, len(members), size):
+            part = self.make_group("part", self._split_into_parts(members[start : start + size]))
+            part.start = start
+            parts.append(part)
+        return parts
+
+    def _link_parents(self) -> None:
         """Set the parents of all groups and the innermost groups of all nodes, once all levels are grouped."""
         for group in self.groups:
             for member in group.members:
@@ -184,11 +203,14 @@ class BoxTree:
         return group
 
 
-def index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
-    """Yield (index of a member, node) for each node in ``members`` at any depth."""
-    for index, member in enumerate(members):
-        for node in (member,) if isinstance(member, int) else member.nodes:
-            yield index, node
+def part_size(count: int) -> int:
+    """Return the size of the parts of ``count`` members: a round number near the square root, for few levels.
+
+    >>> part_size(48), part_size(1000), part_size(10_000)
+    (10, 40, 250)
+    """
+    round_numbers = (int(digit * 10**power) for power in range(1, 20) for digit in (1, 2, 2.5, 4, 5))
+    return next(size for size in round_numbers if size >= sqrt(count) and ceil(count / size) <= MAX_VISIBLE_BOXES)
 
 
 def has_many_passes(trace: TraceData) -> bool:

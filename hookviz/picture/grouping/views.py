@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.picture import element_ids as ids
-from hookviz.picture.grouping.collapsing import collapse
 from hookviz.picture.grouping.stacking import stack_equal_calls, stack_rounds
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member
 from hookviz.picture.visible_graph import VisibleGraph
@@ -212,7 +211,7 @@ class Views:
         self.tree, self._suffix = BoxTree(graph), INTERNAL if graph.is_internal else ""
         stack_equal_calls(self.tree)
         stack_rounds(self.tree)
-        collapse(self.tree)
+        self.tree.split_levels()
         self._surroundings = Surroundings(self.tree)
         self._views: dict[Group, View] = {}
         self._view_groups: dict[Group, Group] = {self.tree.root: self.tree.root}
