@@ -82,6 +82,35 @@ def test_a_frozen_batch_norm_that_updates_its_statistics_is_a_remark() -> None:
     assert train_beside_a_frozen_norm(evaluates=True) == []
 
 
+def clip_in_place() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        for parameter in net.parameters():
+            parameter.grad.clamp_(-0.1, 0.1)
+        optimizer.step()
+
+
+def clip_in_vain() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        for parameter in net.parameters():
+            parameter.grad.clamp(-0.1, 0.1)  # here
+        optimizer.step()
+
+
+def test_a_clipped_gradient_that_is_dropped_is_a_finding_unless_it_is_clipped_in_place() -> None:
+    finding = only(clip_in_vain, "rebound")
+    assert finding.sentence.startswith("parameter.grad.clamp(-0.1, 0.1) makes a new tensor")
+    assert finding.advice == "Write clamp_(...), which edits it in place."
+    assert find(clip_in_place) == []
+
+
 def train_copies(*, feeds: bool) -> None:
     """Train a copy of the model in each round; ``feeds``: its gradients are handed to the model, which is trained."""
     net = net_of(3, 4)

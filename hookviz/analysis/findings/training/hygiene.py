@@ -40,7 +40,7 @@ from hookviz.analysis.findings.training.parameter_findings import (
     find_unreached,
 )
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_optimizer_call
-from hookviz.analysis.findings.training.rebound_names import find_rebound
+from hookviz.analysis.findings.training.rebound_names import find_dropped_edits, find_rebound
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
@@ -200,6 +200,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_moved_by_hand,
     find_unmoved,
     find_rebound,
+    find_dropped_edits,
     find_eval_norms,
     find_frozen_norms,
     find_eval_dropouts,

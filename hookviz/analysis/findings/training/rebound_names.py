@@ -14,6 +14,12 @@ from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 
 
+_COMPUTING = frozenset({
+    "add", "clamp", "clamp_max", "clamp_min", "clip", "div", "masked_fill", "mul", "nan_to_num", "neg", "renorm", "sub",
+})  # fmt: skip
+"""Methods that make a new tensor, each with a twin that edits in place."""
+
+
 class _Rebinding(NamedTuple):
     """A statement such as ``w = w - lr * w.grad``."""
 
@@ -55,6 +61,36 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
         parameters=names,
     )
     yield put_line(finding, lost[0].place, "step")
+
+
+def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find code of a training such as ``p.grad.clamp(-1, 1)``, which makes a new tensor that nothing uses."""
+    trace = facts.trace
+    for index, source in enumerate(trace.sources) if facts.updates else ():
+        tree = parse_source(source.text) if ".grad." in source.text else None
+        nodes = (
+            (node for scope in _list_scopes(tree, _list_starts(trace, index)) for node in ast.walk(scope))
+            if tree
+            else ()
+        )
+        for call in dict.fromkeys(node.value for node in nodes if isinstance(node, ast.Expr) and _drops(node.value)):
+            assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+            words = {"code": ast.unparse(call), "method": call.func.attr}
+            sentence = _("{code} makes a new tensor, which nothing uses: the gradient stays as it is.").format(**words)
+            advice = _("Write {method}_(...), which edits it in place.").format(**words)
+            step = facts.trace.updates[0].step
+            finding = Finding(step, "rebound", sentence, "warning", certainty="likely", advice=advice)
+            yield put_line(finding, CodePlace(source.file, call.lineno + source.line - 1), "step")
+
+
+def _drops(value: ast.expr) -> bool:
+    """Whether an expression calls a method of a ``.grad`` that makes a new tensor, and does nothing else."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    owner = value.func.value
+    owner = owner.value if isinstance(owner, ast.Attribute) and owner.attr == "data" else owner
+    is_kept = any(keyword.arg == "out" for keyword in value.keywords)
+    return value.func.attr in _COMPUTING and isinstance(owner, ast.Attribute) and owner.attr == "grad" and not is_kept
 
 
 def _list_still(facts: TrainingFacts) -> dict[str, list[int]]:
@@ -106,14 +142,19 @@ def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
     """
     for index, source in enumerate(trace.sources):
         tree = parse_source(source.text) if ".grad" in source.text else None
-        starts = [row.line - source.line + 1 for row in trace.lines if row.source == index and row.pass_id is not None]
-        for scope in _list_scopes(tree, starts) if tree is not None else ():
+        for scope in _list_scopes(tree, _list_starts(trace, index)) if tree is not None else ():
             nodes = list(ast.walk(scope))
             loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
             for node in nodes:
                 if isinstance(node, ast.Assign) and (name := _read_rebound(node)):
                     place = CodePlace(source.file, node.lineno + source.line - 1)
                     yield _Rebinding(place, name, ast.unparse(node), any(_is_lost(loop, node, name) for loop in loops))
+
+
+def _list_starts(trace: TraceData, source: int) -> list[int]:
+    """List the lines of a text, counted from 1, that start passes."""
+    rows = (row for row in trace.lines if row.source == source and row.pass_id is not None)
+    return [row.line - trace.sources[source].line + 1 for row in rows]
 
 
 def _list_scopes(tree: ast.AST, lines: list[int]) -> list[ast.AST]:
