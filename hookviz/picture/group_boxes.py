@@ -53,8 +53,9 @@ class StackBar:
 def find_bar_height(norm: float, scale: list[float]) -> float:
     """Return the height of a bar from 0 to 1, or -1 if its norm is not finite.
 
-    ``scale`` has the logarithms of all norms: the largest is as high as it can be, and the smallest a tenth of that; or
-    higher if it is less than ten times smaller, so that nearly equal norms look so.
+    ``scale`` has the logarithms of all norms, or of the least and the largest of them. The largest is as high as it can
+    be, and the smallest a tenth of that; or higher if it is less than ten times smaller, so that nearly equal norms
+    look so.
     """
     if not isfinite(norm):
         return -1

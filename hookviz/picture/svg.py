@@ -1,8 +1,8 @@
 """SVG: how it is written, and how it becomes a part of a page or of a notebook's output.
 
 It is written as pieces that pictures of equal layout share, and between them what is a picture's own: a page of a large
-trace has hundreds of pictures, and many of them differ only in ids and texts. On a page, a picture is shown whole if its
-type stays large enough to read; otherwise it is scrolled.
+trace has hundreds of pictures, and many of them differ only in ids and texts. On a page, a picture is shown whole if
+its type stays large enough to read; otherwise it is scrolled.
 """
 
 import re

@@ -29,40 +29,6 @@ ALL_PASSES = "passes"
 """The name of the picture of all passes, and the id of the box in it."""
 
 
-class PicturesWithBars(PassPictures):
-    """The scenes of a pass, and the bars of its stacks; a stack has the same bars in all views."""
-
-    @cached_property
-    def _bars(self) -> dict[Group, list[StackBar]]:
-        return {}
-
-    def find_bars(self, stack: Group) -> list[StackBar]:
-        """Return the bars of a stack; those before and after an opened call have heights on one scale."""
-        if stack not in self._bars:
-            self._bars[stack] = self._make_bars(stack)
-        return self._bars[stack]
-
-    def _make_bars(self, stack: Group) -> list[StackBar]:
-        *_, whole = takewhile(lambda group: group.kind == "stack", stack.chain_outwards())
-        find = self.group_boxes.find
-        return scale_bars(find(stack).stack, find(whole).stack, lambda name: self.views.view_name(self.groups[name]))
-
-
-def scale_bars(bars: Sequence[Bar], scaled_with: Sequence[Bar], name_view: Callable[[str], str]) -> list[StackBar]:
-    """Return ``bars`` with heights on the scale of all bars ``scaled_with``; ``name_view``: group id → its picture."""
-    norms = [norm for bar in scaled_with for _, norm in bar.norms]
-    scale = [log10(norm) for norm in norms if 0 < norm < inf]
-    return [
-        {
-            "count": bar.count,
-            "view": name_view(bar.group_id),
-            "spans": bar.spans,
-            "heights": [(step, find_bar_height(norm, scale)) for step, norm in bar.norms],
-        }
-        for bar in bars
-    ]
-
-
 class GroupedViews:
     """The named pictures of a large trace.
 
@@ -76,7 +42,7 @@ class GroupedViews:
     def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
         self._trace, self._reasons = trace, reasons
         self._passes = trace.lookup.passes
-        self._pictures_by_pass: dict[tuple[int, bool], PicturesWithBars] = {}
+        self._pictures_by_pass: dict[tuple[int, bool], PassPictures] = {}
         self._templates: dict[tuple[str, ...], str] = {}
         """The pieces of a picture → the name of the first picture that has them."""
 
@@ -128,7 +94,7 @@ class GroupedViews:
         views = pictures.views
         view["links"] = {closed.id: views.linked_view(closed) for closed in views.view_of(group).closed_groups}
         view["stacks"] = {
-            closed.id: pictures.find_bars(closed)
+            closed.id: _list_bars(pictures, closed)
             for closed in views.view_of(group).closed_groups
             if closed.kind == "stack"
         }
@@ -182,7 +148,7 @@ class GroupedViews:
         add_silent_pins(scene, self._reasons)
         return scene
 
-    def _locate(self, name: str) -> tuple[int, PicturesWithBars, Group]:
+    def _locate(self, name: str) -> tuple[int, PassPictures, Group]:
         """Return the pass and the group that ``name`` stands for."""
         number, _, group_id = name.removesuffix(INTERNAL).partition("/")
         pass_id = int(number)
@@ -191,11 +157,11 @@ class GroupedViews:
         pictures = self._pass_pictures(pass_id, internal=name.endswith(INTERNAL))
         return pass_id, pictures, pictures.groups[group_id]
 
-    def _pass_pictures(self, pass_id: int, *, internal: bool = False) -> PicturesWithBars:
+    def _pass_pictures(self, pass_id: int, *, internal: bool = False) -> PassPictures:
         """Return the pictures of one pass. Those of the latest passes are cached: users open group after group."""
         key = (pass_id, internal)
         if key not in self._pictures_by_pass:
-            self._pictures_by_pass[key] = PicturesWithBars(make_visible_graph(self._trace, pass_id, internal=internal))
+            self._pictures_by_pass[key] = PassPictures(make_visible_graph(self._trace, pass_id, internal=internal))
             for oldest in list(self._pictures_by_pass)[:-MAX_VISIBLE_BOXES]:
                 del self._pictures_by_pass[oldest]
         return self._pictures_by_pass[key]
@@ -212,6 +178,29 @@ def _enclosing_groups(views: Views, group: Group) -> list[Group]:
     return groups[::-1]
 
 
+def _list_bars(pictures: PassPictures, stack: Group) -> list[StackBar]:
+    """List the bars of a stack; those before and after an opened call have heights on one scale."""
+    *_, whole = takewhile(lambda group: group.kind == "stack", stack.chain_outwards())
+    find, views = pictures.group_boxes.find, pictures.views
+    return _scale_bars(find(stack).stack, find(whole).stack, lambda name: views.view_name(pictures.groups[name]))
+
+
+def _scale_bars(bars: Sequence[Bar], scaled_with: Sequence[Bar], name_view: Callable[[str], str]) -> list[StackBar]:
+    """Return ``bars`` with heights on the scale of all bars ``scaled_with``; ``name_view``: group id → its picture."""
+    norms = [norm for bar in scaled_with for _, norm in bar.norms]
+    logarithms = [log10(norm) for norm in norms if 0 < norm < inf]
+    scale = [min(logarithms), max(logarithms)] if logarithms else []
+    return [
+        {
+            "count": bar.count,
+            "view": name_view(bar.group_id),
+            "spans": bar.spans,
+            "heights": [(step, find_bar_height(norm, scale)) for step, norm in bar.norms],
+        }
+        for bar in bars
+    ]
+
+
 # -- the picture of all passes
 
 
@@ -221,7 +210,7 @@ def make_pass_stack(trace: TraceData) -> View:
     box = _make_box(trace)
     scene = Scene(trace, first_pass, {}, {}, {}, VisibleGraph(trace, first_pass, [], {}), 1, group_boxes=[box])
     view = make_view(scene, own_picture(draw_for_player(scene)), {}, {})
-    view["stacks"] = {ALL_PASSES: scale_bars(box.stack, box.stack, lambda view_name: view_name)}
+    view["stacks"] = {ALL_PASSES: _scale_bars(box.stack, box.stack, lambda view_name: view_name)}
     view["visible_steps"] = box.spans
     return view
 
