@@ -13,7 +13,6 @@ from hookviz.support.messages import _
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 
-
 _COMPUTING = frozenset({
     "add", "clamp", "clamp_max", "clamp_min", "clip", "div", "masked_fill", "mul", "nan_to_num", "neg", "renorm", "sub",
 })  # fmt: skip
