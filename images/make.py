@@ -31,14 +31,14 @@ def pictures() -> dict[str, str]:
     e = c * d
     e.register_hook(lambda grad: grad * 2)
     e.retain_grad()
-    drawn: dict[str, Any] = {"torchviz": numbered(torchviz.make_dot(e))}
-    drawn |= {"a_to_e": hv.draw(e), "leaf_and_intermediate": hv.draw(e, tensors=True)}
+    svgs: dict[str, str] = {"torchviz": numbered(torchviz.make_dot(e)).pipe("svg", encoding="utf-8")}
+    drawn = {"a_to_e": hv.draw(e), "leaf_and_intermediate": hv.draw(e, tensors=True)}
     with hv.record() as trace:
         e.backward()
     at = next(step.index for step in trace.firings if step.hook and step.hook.name == "c_hook")
     drawn["c_hook"] = trace.figure(step=at)
     drawn["module"] = four_hooks().figure()
-    return {name: figure.svg() for name, figure in drawn.items()}
+    return svgs | {name: figure.svg() for name, figure in drawn.items()}
 
 
 class Scaled(torch.nn.Module):
