@@ -43,7 +43,7 @@ class IdentityMap(Generic[Known]):
 
     def renumber(self, kept: Mapping[Known, Known]) -> None:
         """Apply new numbers (old → new), and forget the objects whose number is not in the mapping."""
-        for key, (reference, known) in list(self._entries.items()):
+        for key, (reference, known) in self._entries.copy().items():  # a list of pairs may start the garbage collector
             if known in kept:
                 self._entries[key] = reference, kept[known]
             else:
