@@ -14,10 +14,10 @@ MAX_NAMED = 3
 """How many owners a finding names."""
 _ADDING = ("append", "appendleft", "add", "insert", "put", "setdefault", "__setitem__")
 """Methods that add their last argument to a container."""
-_SAME_MEMORY = frozenset({
-    "cpu", "data", "detach", "float", "flatten", "numpy", "reshape", "requires_grad_", "squeeze", "unsqueeze", "view",
-})  # fmt: skip
-"""Methods and attributes of a tensor on the CPU that do not copy its numbers, as a rule."""
+_SAME_MEMORY = frozenset({"data", "detach", "requires_grad_", "squeeze", "unsqueeze", "view"})
+"""Methods and attributes of a tensor that do not copy its numbers."""
+_SAME_ON_CPU = _SAME_MEMORY | {"cpu", "numpy"}
+"""Those of a tensor on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,13 @@ def _find_edited(trace: TraceData, steps: list[int], stores: list[_Store]) -> It
     editors = {value: index for index, call in reversed(list(enumerate(trace.calls))) for value in call.edits}
     edited = [step for step in steps if trace.rows[step].effect == "kept" and trace.rows[step].after in editors]
     hooks = [hook for step in edited if (hook := trace.steps[step].hook) is not None]
-    kept = next((one for one in stores if hooks and _shows(one.value, _name_output(hooks[0]))), None)
+    value = trace.rows[edited[0]].after if hooks else None
+    if not isinstance(value, int):
+        return
+    same = _SAME_ON_CPU if trace.values[value][2] == "cpu" else _SAME_MEMORY
+    kept = next((one for one in stores if _shows(one.value, _name_output(hooks[0]), same)), None)
     if kept is None:
         return
-    value = trace.rows[edited[0]].after
-    assert isinstance(value, int)
     names = {
         "hook": hooks[0].label,
         "on": join_first(list(dict.fromkeys(hook.on for hook in hooks)), MAX_NAMED),
@@ -86,13 +88,13 @@ def _name_output(hook: Hook) -> str:
     return names[-1] if len(names) in (3, 4) and hook.kind == "forward_hook" else ""
 
 
-def _shows(value: ast.expr, name: str) -> bool:
-    """Return whether an expression is a tensor with the numbers of a variable, rather than a copy of them."""
+def _shows(value: ast.expr, name: str, same: frozenset[str]) -> bool:
+    """Return whether an expression is a tensor with the memory of a variable; ``same`` do not copy it."""
     while not isinstance(value, ast.Name):
         if isinstance(value, ast.Call) and not isinstance(value.func, ast.Attribute):
             return False
         value = value.func if isinstance(value, ast.Call) else value
-        if not isinstance(value, ast.Attribute) or value.attr not in _SAME_MEMORY:
+        if not isinstance(value, ast.Attribute) or value.attr not in same:
             return False
         value = value.value
     return bool(name) and value.id == name
