@@ -32,7 +32,7 @@ class Trace(TraceAnalyses, TraceListings, Displayable):
     """
 
     def figure(self, step: int | None = None, *, tensors: bool = False, internal: bool = False) -> "Figure":
-        """Draw the picture at ``step`` (counted from 0, the last one if None): a ``graphviz.Digraph``.
+        """Draw the picture at ``step`` (counted from 0, the last one if None).
 
         Args:
             step: the step to show.

@@ -61,7 +61,7 @@ def name_tensors(labels: tuple[str, ...]) -> list[str]:
     return [label or _("tensor {number}").format(number=number) for number, label in enumerate(labels, 1)]
 
 
-def _formatas_tuple(values: Values, text: str) -> str:
+def _format_listed(values: Values, text: str) -> str:
     """Write ``text``, the text of ``values``, as a tuple also if there is only one value."""
     return text if isinstance(values, tuple) and len(values) > 1 else f"({text},)"
 
@@ -184,7 +184,7 @@ def _format_before_and_after(step: Step) -> tuple[str, str]:
     before = missing if step.before is None else format_labelled_values(step.before, labels_before)
     after = missing if step.after is None else format_labelled_values(step.after, labels_after)
     if step.kind in ("full_backward_pre_hook", "full_backward_hook"):  # torch passes a tuple to these in any case
-        return _formatas_tuple(step.before, before), _formatas_tuple(step.after, after)
+        return _format_listed(step.before, before), _format_listed(step.after, after)
     return before, after
 
 

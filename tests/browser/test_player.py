@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -89,6 +90,9 @@ def test_two_escapes_return_the_focus_to_the_notebook_with_a_hint(page: Page, pl
     count = player.locator(".hv-count").inner_text()
     press(page, "ArrowRight")
     assert player.locator(".hv-count").inner_text() == count
+    with suppress(AssertionError):  # JupyterLab may still take the focus for the cell that it selects
+        player.focus()
+        expect(player.locator(".hv-keys")).to_be_hidden(timeout=5_000)
     player.focus()
     expect(player.locator(".hv-keys")).to_be_hidden()
 

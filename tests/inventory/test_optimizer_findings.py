@@ -111,24 +111,24 @@ def test_a_clipped_gradient_that_is_dropped_is_a_finding_unless_it_is_clipped_in
     assert find(clip_in_place) == []
 
 
-def train_copies(*, feeds: bool) -> None:
-    """Train a copy of the model in each round; ``feeds``: its gradients are handed to the model, which is trained."""
+def train_copies(*, once: bool) -> None:
+    """Train a copy of the model, the same in all rounds or a new one in each; its gradients are handed to the model."""
     net = net_of(3, 4)
     optimizer = SGD(net.parameters(), lr=0.1)  # here
+    fast = copy.deepcopy(net)
     for _ in range(2):
         optimizer.zero_grad()
-        fast = copy.deepcopy(net)
+        fast = fast if once else copy.deepcopy(net)
         fast(torch.randn(6, 3)).square().mean().backward()
         for own, other in zip(net.parameters(), fast.parameters(), strict=True):
-            if feeds:
-                own.grad = other.grad
+            own.grad = other.grad
         optimizer.step()
 
 
-def test_an_optimizer_that_gets_the_gradients_of_a_copy_is_not_outdated() -> None:
-    finding = only(lambda: train_copies(feeds=False), "replaced")
+def test_an_optimizer_is_outdated_by_another_model_and_not_by_copies_that_serve_one_round() -> None:
+    finding = only(lambda: train_copies(once=True), "replaced")
     assert "Create the optimizer with the parameters of fast" in finding.advice
-    assert find(lambda: train_copies(feeds=True)) == []
+    assert find(lambda: train_copies(once=False)) == []
 
 
 class Renewing(nn.Module):

@@ -1,5 +1,6 @@
 """Puts together what follows from one cause: silent hooks, parameters without gradient, idle optimizers."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,8 @@ MAX_HOOKS = 20
 _UNCALLED = ("not_called", "no_forward", "bypassed", "substituted")
 """Kinds of findings about hooks whose module was not called."""
 
+_MAKES_LEAF = re.compile(r"requires_grad_\(\s*(True)?\s*\)|requires_grad\s*=\s*True")
+"""Code that makes a tensor require grad."""
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
@@ -128,7 +131,7 @@ def _find_held(trace: TraceData) -> Held:
 
 def _makes_leaf(trace: TraceData, row: MissingGradient) -> bool:
     """Whether the line that cuts makes a leaf of what it cut off, whose own gradient is wanted."""
-    return row.place.code is not None and "requires_grad" in read_line(trace, row.place.code)
+    return row.place.code is not None and bool(_MAKES_LEAF.search(read_line(trace, row.place.code)))
 
 
 def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held, is_new_leaf: bool) -> Finding:

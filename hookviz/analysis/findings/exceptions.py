@@ -35,7 +35,7 @@ _MAX_NAMED = 3
 """A sentence names at most this many pieces of code that edit in place."""
 
 
-_UPDATE = N_("Call scaler.update() once after each scaler.step().")
+_UPDATE = N_("Call scaler.update() once in each round, after the steps of all optimizers.")
 _KNOWN_ERRORS = {
     "optimizer got an empty parameter list": (
         N_("What the optimizer was given holds no parameter."),

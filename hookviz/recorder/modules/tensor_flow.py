@@ -3,7 +3,7 @@
 Either that call had no graph, or the tensors were cut off from it since, as by ``detach()``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ class TensorFlow:
                 del storages[key]
         self._most_storages = max(FEW_STORAGES, 2 * (len(self._storages) + len(self._storages_with_graph)))
 
-    def find_sources(self, items: Iterable[Any]) -> Sources:
+    def find_sources(self, items: Sequence[Any]) -> Sources:
         """Find the calls that returned the tensors without a graph among ``items``, the earliest first."""
         calls, cut_calls = set[int](), set[int]()
         for item in items if self._storages or self._storages_with_graph or self._tensors else ():
@@ -75,6 +75,9 @@ class TensorFlow:
             elif is_tensor(item) and item.grad_fn is None:  # perhaps a leaf that was made of what a call returned
                 call = self.find_graph_call(item)
                 cut_calls.update(() if call is None else (call,))
+        if cut_calls:  # not cut off if it is among the items with its graph, too
+            with_graph = (item for item in items if is_tensor(item) and item.grad_fn is not None)
+            cut_calls.difference_update(self.find_graph_call(item) for item in with_graph)
         return Sources(tuple(sorted(calls)), tuple(sorted(cut_calls)))
 
     def _find_call(self, tensor: torch.Tensor, calls: set[int], cut_calls: set[int]) -> None:

@@ -71,6 +71,7 @@ def _find_edited(trace: TraceData, steps: list[int], stores: list[_Store]) -> It
         "overwritten_output",
         _("{hook} keeps the output of {on}, and {editor} edits it in place afterwards.").format(**names),
         "warning",
+        certainty="likely",
         line=(hooks[0].line or 1) + kept.value.lineno - 1,
         file=hooks[0].file,
         line_role="hook",
@@ -131,9 +132,8 @@ def _find_key(target: ast.expr, parameters: list[str]) -> str | None:
     module = parameters[0] if parameters else ""
     if ast.unparse(index) in (f"type({module}).__name__", f"{module}.__class__.__name__"):
         return "class"
-    names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
-    has_call = any(isinstance(part, ast.Call) for part in ast.walk(target))
-    return None if has_call or not names.isdisjoint(parameters[1:]) else "hook"
+    is_fixed = isinstance(index, ast.Constant) or (isinstance(index, ast.Name) and index.id not in parameters[1:])
+    return "hook" if is_fixed else None
 
 
 def _locate_store(trace: TraceData, step: int, key: str) -> tuple[object, ...] | None:
@@ -187,19 +187,28 @@ def _list_given(hook: Hook) -> list[str]:
 
 
 def _list_stores(hook: Hook) -> Iterator[_Store]:
-    """Yield what a hook keeps of what it was given, in something that it does not make itself."""
+    """Yield what a hook keeps of what it was given, each time, in something that it does not make itself.
+
+    What stands behind a condition, and arguments that the function gives another value, are left out.
+    """
     function = _parse_hook(hook)
     if function is None or hook.line is None:
         return
-    nodes = list(ast.walk(function))
-    local = {part.id for part in nodes if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    given = set(_list_given(hook)[1:])
-    for node in nodes:
-        for store in _read_stores(node):
-            used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}
-            roots = {part.id for part in ast.walk(store.target) if isinstance(part, ast.Name)}
-            if used & given and not roots & local:
-                yield store
+    local = {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    given = set(_list_given(hook)[1:]) - local
+    lines = function.body if isinstance(function, ast.FunctionDef) else [ast.Expr(function.body)]
+    plain = (line for line in lines if isinstance(line, (ast.Expr, ast.Assign)))
+    for store in (found for line in plain for node in ast.walk(line) for found in _read_stores(node)):
+        used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}
+        roots = {part.id for part in ast.walk(store.target) if isinstance(part, ast.Name)}
+        is_computed_from = ast.unparse(_get_root(store.target)) in ast.unparse(store.value)
+        if used & given and not roots & local and not is_computed_from:
+            yield store
+
+
+def _get_root(target: ast.expr) -> ast.expr:
+    """Return the container of an item, or the object and name of an attribute."""
+    return target.value if isinstance(target, ast.Subscript) else target
 
 
 def _read_stores(node: ast.AST) -> Iterator[_Store]:

@@ -155,7 +155,7 @@ def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]
     for node in ast.walk(function):
         if isinstance(node, ast.Expr) and (_computes(node.value, names) or _is_formula(node.value, names)):
             yield node
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name, end = node.targets[0].id, node.end_lineno or node.lineno
             is_new = isinstance(node.value, ast.BinOp) or _computes(node.value, names)
             reads_it = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
@@ -182,7 +182,14 @@ def _is_formula(value: ast.expr, names: set[str]) -> bool:
 
 
 def _uses(value: ast.AST, names: set[str]) -> bool:
-    return any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(value))
+    """Return whether a formula computes with an argument itself, or an item of it: not with its shape, say."""
+    if isinstance(value, ast.BinOp):
+        return _uses(value.left, names) or _uses(value.right, names)
+    if isinstance(value, ast.UnaryOp):
+        return _uses(value.operand, names)
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return isinstance(value, ast.Name) and value.id in names
 
 
 def _computes(value: ast.expr, names: set[str]) -> bool:

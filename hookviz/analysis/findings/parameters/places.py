@@ -1,5 +1,6 @@
 """The place where the graph between a parameter and the loss is cut, as far as the module calls show it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -344,9 +345,8 @@ class PlaceFinder:
             inside = (self._code.read_inside(call) for call in self._flow.list_cutting_calls(last))
             code = dict.fromkeys((*reading.code, *(one for found in inside for one in found.code)))
             # No op was seen that cuts; what is written through .data is no op of the tensor that it is written to.
-            is_hidden = self._follows_ops
-            shown = [one for one in code if not is_hidden or leaves_torch(one[1].text) or ".data" in one[1].text]
-            reading = reading._replace(code=shown)
+            unseen = [one for one in code if leaves_torch(one[1].text) or re.search(r"\.data\b", one[1].text)]
+            reading = reading._replace(code=unseen if self._follows_ops else list(code))
         sentence, step = _(_CUTS[key]).format(**names), self._flow.end.get(last)
         return _make_place(key, sentence, step, reading, self._code.called_at(last))
 

@@ -56,7 +56,9 @@ def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:
         optimizer = facts.trace.rows[step].optimizer
         if optimizer is not None:
             unscales.setdefault(optimizer, []).append(step)
-    for optimizer, steps in unscales.items() if not facts.lacks_passes else ():
+    texts = [source.text for source in facts.trace.sources]
+    is_told = any(".scale(" in text for text in texts) and not any("get_scale" in text for text in texts)
+    for optimizer, steps in unscales.items() if is_told and not facts.lacks_passes else ():
         passes = _find_unscaled_passes(facts, optimizer, steps)
         if passes:
             sentence = _(
@@ -66,7 +68,7 @@ def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:
             advice = _(
                 "Call scaler.scale(loss).backward(): scale() returns the scaled loss, and leaves the loss as it is."
             )
-            finding = Finding(steps[0], "unscaled_loss", sentence, "warning", passes, advice=advice)
+            finding = Finding(steps[0], "unscaled_loss", sentence, "warning", passes, advice=advice, certainty="likely")
             yield put_line(finding, find_pass_line(facts.trace, passes[0]), "pass")
 
 

@@ -53,7 +53,9 @@ def find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
 def find_frozen_norms(facts: TrainingFacts) -> Iterator[Finding]:
     """Find batch norms whose parameters are frozen, and which update their running statistics all the same."""
     trace = facts.trace
-    frozen = {name.rpartition(".")[0] for row in facts.parameters if not row.requires_grad for name in row.names}
+    rows = [(name.rpartition(".")[0], number) for number, row in enumerate(facts.parameters) for name in row.names]
+    trained = {owner for owner, number in rows if facts.parameters[number].requires_grad or facts.accumulations(number)}
+    frozen = {owner for owner, _number in rows} - trained
     numbers = {
         number for number, row in enumerate(trace.modules) if row.name in frozen and row.kind.startswith("BatchNorm")
     }
@@ -70,8 +72,8 @@ def find_frozen_norms(facts: TrainingFacts) -> Iterator[Finding]:
             steps.setdefault(call.module, step)
     if steps:
         sentence = _(
-            "The parameters of {on} are frozen, but it ran in training mode: each forward changes its running mean and "
-            "variance."
+            "The parameters of {on} are frozen, but it ran in training mode: it normalises with the mean and variance "
+            "of each batch, and updates its running ones if it keeps any."
         ).format(on=_name_modules(trace, steps))
         advice = _("If it should stay as it is, call its eval() after each train() of the model.")
         yield Finding(min(steps.values()), "frozen_norm", sentence, "remark", advice=advice)

@@ -17,6 +17,9 @@ _AXES = {
 }
 """What moved → its name, for a part of a parameter."""
 
+_HALF = ("bfloat16", "float16")
+"""The types with few digits: in others a gradient that moves nothing is most often the noise of rounding."""
+
 Moved = dict[int, list[MovedRow]]
 """Parameter → its rows."""
 
@@ -61,20 +64,23 @@ def find_moved_by_hand(facts: TrainingFacts) -> Iterator[Finding]:
     known = {row.parameter for row in facts.trace.moved}
     for optimizer, updates in facts.updates.items():
         steps: dict[int, list[int]] = {}
+        groups = set[int]()
         for row in updates if not all(row.zero for row in updates) else ():
             zero = {number for number, value in row.regraded if get_norm_nan_inf(facts.trace.values[value])[0] == 0}
-            for number, norm, _group in row.moves:
+            for number, norm, group in row.moves:
                 if norm and number in zero and number not in known:
                     steps.setdefault(number, []).append(row.step)
+                    groups.add(group)
         if steps:
-            yield _make_moved_by_hand(facts, optimizer, steps)
+            yield _make_moved_by_hand(facts, optimizer, steps, groups)
 
 
-def _make_moved_by_hand(facts: TrainingFacts, optimizer: int, steps: dict[int, list[int]]) -> Finding:
+def _make_moved_by_hand(facts: TrainingFacts, optimizer: int, steps: dict[int, list[int]], groups: set[int]) -> Finding:
     text = _("{optimizer} moves {on} in {count} of its {total} steps, although the gradient was set to 0 before.")
     names = {"optimizer": facts.describe_optimizers([optimizer]), "on": facts.describe(list(steps))}
     every, total = {step for found in steps.values() for step in found}, len(facts.updates[optimizer])
-    decay = next((row.decay for row in facts.trace.groups if row.optimizer == optimizer and row.decay), None)
+    rows = (row for row in facts.trace.groups if row.optimizer == optimizer and row.number in groups)
+    decay = next((row.decay for row in rows if row.decay), None)
     cause = _("The weight decay of {kind}, {decay}, makes weights smaller whatever their gradient is.")
     words = {"kind": facts.trace.optimizers[optimizer].kind, "decay": format_number(decay or 0, 4)}
     finding = Finding(
@@ -99,7 +105,8 @@ def find_unmoved(facts: TrainingFacts) -> Iterator[Finding]:
             for number, norm, group in row.moves:
                 is_given = number not in others and facts.has_left_gradient(number, start, row.step)
                 unmoved.setdefault(number, []).append(norm == 0 and is_given and bool(row.rates[group]))
-        found = [number for number, flags in unmoved.items() if len(flags) == len(updates) > 1 and all(flags)]
+        still = [number for number, flags in unmoved.items() if len(flags) == len(updates) > 1 and all(flags)]
+        found = [number for number in still if _find_dtype(facts, number) in _HALF]
         if found:
             yield _make_unmoved(facts, optimizer, found)
 
@@ -108,18 +115,16 @@ def _make_unmoved(facts: TrainingFacts, optimizer: int, numbers: list[int]) -> F
     text = _("None of the {total} steps of {optimizer} changes {on}, although they have a gradient other than 0.")
     names = {"optimizer": facts.describe_optimizers([optimizer]), "on": facts.describe(numbers)}
     updates = facts.updates[optimizer]
-    dtype = _find_dtype(facts, numbers[0])
-    is_half = dtype in ("bfloat16", "float16")
     cause = _("A number of the type {dtype} has so few digits that a change this small is rounded away.")
     finding = Finding(
         updates[0].step,
         "unmoved",
         text.format(total=f"{len(updates):,}", **names),
-        "warning" if is_half else "remark",
-        certainty="likely" if is_half else "proven",
+        "warning",
+        certainty="likely",
         parameters=tuple(name for number in numbers for name in facts.parameters[number].names),
-        cause=cause.format(dtype=dtype) if is_half else "",
-        advice=_("Keep the parameters in float32, or take larger steps.") if is_half else "",
+        cause=cause.format(dtype=_find_dtype(facts, numbers[0])),
+        advice=_("Keep the parameters in float32, or take larger steps."),
     )
     return add_update_line(finding, updates[0])
 

@@ -148,14 +148,15 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
     rows = [facts.parameters[number] for number in orphans]
     shapes = Counter(row.shape for row in rows)
     shapes.subtract(facts.parameters[number].shape for number in untrained)
-    is_fed = any(_gets_gradients(facts, number) for number in orphans)
-    return _Outdated(_list_holders(rows)) if orphans and not is_fed and min(shapes.values()) >= 0 else None
+    holders = [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
+    if any(_is_brief(facts, number, optimizer) for number in untrained for optimizer in holders):
+        return None
+    return _Outdated(_list_holders(rows)) if orphans and min(shapes.values()) >= 0 else None
 
 
-def _gets_gradients(facts: TrainingFacts, number: int) -> bool:
-    """Whether a tensor had a gradient at the last step of an optimizer, such as that of a copy, put there by hand."""
-    updates = [facts.updates[one][-1] for one in facts.parameters[number].optimizers if one in facts.updates]
-    return any(number not in row.without_grad and not row.zero for row in updates)
+def _is_brief(facts: TrainingFacts, number: int, optimizer: int) -> bool:
+    """Whether a parameter got fewer gradients than an optimizer took steps, as a copy does that serves one round."""
+    return len(facts.accumulations(number)) < len(facts.updates[optimizer])
 
 
 def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: list[int]) -> _Outdated | None:

@@ -114,12 +114,15 @@ def find_marked(facts: TrainingFacts) -> Iterator[Finding]:
         if row.mark and row.held and row.requires_grad and facts.has_stepped(row) and facts.accumulations(number):
             is_own = row.mark.startswith(row.names)
             groups.setdefault(row.mark.rpartition(".")[2] if is_own else row.mark, []).append(number)
+    texts = [source.text for source in facts.trace.sources]
     for mark, numbers in groups.items():
+        if "." in mark and any("self.requires_grad" in text for text in texts):  # perhaps an option of its own
+            continue
         text = N_("{mark} = False freezes nothing: {on} still require grad, and {optimizer} trains them.")
         finding = _make_update_finding(facts, numbers, "not_frozen", text, "warning", mark=mark)
         cause, advice = _explain_mark(mark)
         finding = replace(finding, cause=cause, advice=advice)
-        yield put_line(finding, find_mark(facts.trace, mark.rpartition(".")[2]), "step")
+        yield put_line(finding, find_mark(facts.trace, mark), "step")
 
 
 def _explain_mark(mark: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Reads the recorded text of the program: the calls that make optimizers and schedulers, and what sets parameters."""
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -224,13 +225,19 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
     return None
 
 
-def find_mark(trace: TraceData, attribute: str) -> CodePlace | None:
-    """Return the only line that sets an attribute of this name to False; None if there is none, or several."""
-    return _get_only(_find_lines(trace, partial(_sets_false, attribute)))
+def find_mark(trace: TraceData, mark: str) -> CodePlace | None:
+    """Return the only line that sets an attribute such as ``encoder.requires_grad`` to False; None if it is unclear."""
+    return _get_only(_find_lines(trace, partial(_sets_false, mark)))
 
 
-def _sets_false(attribute: str, node: ast.AST) -> bool:
-    return _assigns(attribute, node) and isinstance(node, ast.Assign) and ast.unparse(node.value) == "False"
+def _sets_false(mark: str, node: ast.AST) -> bool:
+    """Return whether code sets an attribute to False, of an object with the last name that ``mark`` has, if any."""
+    owner, _dot, attribute = mark.rpartition(".")
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    if not isinstance(target, ast.Attribute) or target.attr != attribute or not isinstance(node, ast.Assign):
+        return False
+    last = re.findall(r"\w+", ast.unparse(target.value))[-1:]
+    return ast.unparse(node.value) == "False" and (not owner or last == [owner.rpartition(".")[2]])
 
 
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:

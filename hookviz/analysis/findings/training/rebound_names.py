@@ -14,7 +14,7 @@ from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 
 _COMPUTING = frozenset({
-    "add", "clamp", "clamp_max", "clamp_min", "clip", "div", "masked_fill", "mul", "nan_to_num", "neg", "renorm", "sub",
+    "clamp", "clamp_max", "clamp_min", "clip", "div", "masked_fill", "mul", "nan_to_num", "neg", "renorm", "sub",
 })  # fmt: skip
 """Methods that make a new tensor, each with a twin that edits in place."""
 
@@ -72,7 +72,9 @@ def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
             if tree
             else ()
         )
-        for call in dict.fromkeys(node.value for node in nodes if isinstance(node, ast.Expr) and _drops(node.value)):
+        shown = getattr(tree, "body", [])[-1:]  # a notebook shows the value of the last line of a cell
+        lost = (node.value for node in nodes if isinstance(node, ast.Expr) and node not in shown and _drops(node.value))
+        for call in dict.fromkeys(lost):
             assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
             words = {"code": ast.unparse(call), "method": call.func.attr}
             sentence = _("{code} makes a new tensor, which nothing uses: the gradient stays as it is.").format(**words)

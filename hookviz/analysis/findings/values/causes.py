@@ -190,7 +190,10 @@ def _find_last_step(statistics: PassStatistics, row: TensorRow, since: int, inde
     Of a tensor without a name in a module it is not known which optimizer holds it: then it may be any.
     """
     trace = statistics.trace
-    holders = {optimizer for one in trace.parameters if row.name in one.names for optimizer in one.optimizers}
+    known = [one for one in trace.parameters if row.name in one.names]
+    holders = {optimizer for one in known for optimizer in one.optimizers}
+    if known and not holders:
+        return None
     first = next((i for i in trace.lookup.steps(since) if trace.rows[i].kind == "seed"), 0)
     steps = trace.lookup.steps_of_kinds("optimizer_step")
     between = ((i, trace.rows[i]) for i in steps[bisect_left(steps, first) : bisect_left(steps, index)])
