@@ -44,10 +44,10 @@ class IdentityMap(Generic[Known]):
     def renumber(self, kept: Mapping[Known, Known]) -> None:
         """Apply new numbers (old → new), and forget the objects whose number is not in the mapping."""
         for key, (reference, known) in self._entries.copy().items():  # a list of pairs may start the garbage collector
-            if known in kept:
-                self._entries[key] = reference, kept[known]
-            else:
+            if known not in kept:
                 self._entries.pop(key, None)
+            elif key in self._entries:  # it may have been freed since
+                self._entries[key] = reference, kept[known]
 
     def clear(self) -> None:
         """Forget everything."""

@@ -198,7 +198,7 @@ _attribute(
     "course/lesson02.py", "picture/tensor_layer.py",
 )  # fmt: skip
 _attribute("torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks")
-_attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/ops.py")
+_attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/ops.py", "recorder/modules/tensor_flow.py")
 read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")
 """Reads the ``.grad`` of a tensor past a property that a program puts in its place."""
 TENSOR_HOOKS: dict[str, str] = {kind: HOOK_FACTS[kind].kept for kind in TENSOR_HOOK_KINDS}

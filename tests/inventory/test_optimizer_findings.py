@@ -60,6 +60,19 @@ def test_an_attribute_that_freezes_nothing_is_a_finding_and_another_one_is_none(
     finding = only(lambda: freeze("parameters"), "not_frozen")
     assert finding.sentence.startswith("require_grad = False freezes nothing: net.0.0.weight and 3 more")
     assert find(lambda: freeze("nothing")) == []
+    assert find(thaw) == []
+
+
+def thaw() -> None:
+    """Set an attribute that freezes nothing, freeze the module in another way, and thaw it after the first step."""
+    net = nn.Sequential(net_of(3, 4), nn.Linear(1, 1))
+    net[0].requires_grad = False
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        net[0].requires_grad_(step > 0)
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()
 
 
 def train_beside_a_frozen_norm(*, evaluates: bool) -> list[hv.Finding]:

@@ -46,3 +46,12 @@ def test_what_is_written_through_data_is_named_also_if_ops_are_followed() -> Non
             optimizer.step()
         (finding,) = trace.findings.parameters
         assert "filled.data" in finding.cause and finding.severity == "warning"
+
+
+def test_a_leaf_that_a_call_returned_a_view_of_is_not_cut_off() -> None:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(4, 1))
+    x = torch.ones(2, 2, 2, requires_grad=True)
+    with hv.record() as trace:
+        for _ in range(2):
+            net(x).sum().backward()
+    assert not any(call.cut_from for call in trace._data.calls) and not trace.findings

@@ -36,13 +36,25 @@ def test_a_kept_output_that_the_next_module_edits_is_found_and_a_copy_is_not() -
     def keep_sum(module: nn.Module, args: Any, output: Tensor) -> None:
         kept["norm"] = output.sum()
 
+    def keep_another(module: nn.Module, args: Any, output: Tensor) -> None:
+        output = output.detach().clone()
+        kept["norm"] = output
+
+    def keep_sometimes(module: nn.Module, args: Any, output: Tensor) -> None:
+        if not module.training:
+            kept["norm"] = output
+
+    def copy_later(module: nn.Module, args: Any, output: Tensor) -> None:
+        kept["norm"] = output.detach()
+        kept["norm"] = kept["norm"].clone()
+
     net = net_with_relu(inplace=True)
     for owner in (net[1], net[1][0]):
         (finding,) = record_keeping(net, owner, keep).findings
         assert (finding.kind, finding.severity) == ("overwritten_output", "warning")
         assert finding.sentence.endswith("and net.2 edits it in place afterwards.")
         assert finding.line == keep.__code__.co_firstlineno + 1
-        for other in (keep_copy, keep_sum):
+        for other in (keep_copy, keep_sum, keep_another, keep_sometimes, copy_later):
             assert not record_keeping(net, owner, other).findings
     other_net = net_with_relu(inplace=False)
     assert not record_keeping(other_net, other_net[1], keep).findings
@@ -73,6 +85,13 @@ def test_a_hook_that_keeps_only_the_last_output_is_a_remark(times: int) -> None:
     def by_input(module: nn.Module, args: Any, output: Tensor) -> None:
         kept[args] = output.clone()
 
+    def adds_up(module: nn.Module, args: Any, output: Tensor) -> None:
+        kept["sum"] = kept.get("sum", 0) + output.sum()
+
+    def keeps_the_first(module: nn.Module, args: Any, output: Tensor) -> None:
+        if "first" not in kept:
+            kept["first"] = output.clone()
+
     def all_of_them(module: nn.Module, args: Any, output: Tensor) -> None:
         kept["all"].append(output.clone())
 
@@ -81,5 +100,5 @@ def test_a_hook_that_keeps_only_the_last_output_is_a_remark(times: int) -> None:
     for hook in (by_name, by_module, by_class):
         kinds = [(finding.kind, finding.severity) for finding in record_keeping(net, owner, hook).findings]
         assert kinds == ([("kept_last", "remark")] if times == 2 else [])
-    for hook in (by_input, all_of_them):
+    for hook in (by_input, adds_up, keeps_the_first, all_of_them):
         assert not record_keeping(net, owner, hook).findings

@@ -49,6 +49,14 @@ def compare(_module: nn.Module, _args: Any, output: Tensor) -> None:
     SEEN.append(shift)
 
 
+def count(_module: nn.Module, _args: Any, output: Tensor) -> None:
+    size = output.shape[0] * output.shape[1]  # noqa: F841
+
+
+def keep_twice(_module: nn.Module, _args: Any, output: Tensor) -> None:
+    scaled = SEEN[:] = output * 2  # noqa: F841
+
+
 def drop_in_place(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = nn.functional.dropout(output, 0.0, inplace=True)
 
@@ -108,7 +116,9 @@ def test_a_new_value_that_a_hook_does_not_return_is_a_warning_with_its_line(hook
     assert finding.advice == f"Return the new value from {hook.__name__}."
 
 
-@pytest.mark.parametrize("hook", [keep_a_copy, clamp_in_place, drop_in_place, measure, compare, return_doubled])
+@pytest.mark.parametrize(
+    "hook", [keep_a_copy, clamp_in_place, drop_in_place, measure, compare, count, keep_twice, return_doubled]
+)
 def test_hooks_that_use_or_return_what_they_compute_are_healthy(hook: Any) -> None:
     assert list_kinds(record_hook(hook)) == []
 

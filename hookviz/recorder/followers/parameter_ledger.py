@@ -174,6 +174,7 @@ class ParameterLedger(Follower):
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget what was seen of a parameter, and the reference to it."""
         self._entries.pop(id(tensor), None)
+        self._frozen.pop(id(tensor), None)
 
     def close(self) -> None:
         """Write a row for each parameter without a gradient, if passes were recorded, and as a whole.

@@ -4,7 +4,7 @@ How far a step moves the parameters is measured, and which optimizers take no st
 """
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from math import isfinite
 from operator import is_
 from typing import Any, NamedTuple, Protocol
@@ -28,6 +28,7 @@ from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, make_n
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace import GroupRow, ModuleRow, TraceData
 from hookviz.trace.training_rows import ParameterRow, UpdateRow
+from hookviz.trace.traversal import list_outer_paths
 
 MAX_MOVES = 10
 """Of one step, this many parameters are measured, the first ones."""
@@ -96,6 +97,8 @@ class TrainingTracker(Follower):
         self._seen: list[Any] = []
         """What the last scan of the modules has found; a scan that finds the same has nothing to do."""
         self._norms: list[weakref.ref[Any]] = []
+        self._was_frozen: set[int] = set()
+        """The parameters that were seen not to require grad."""
 
     def add_update(self, optimizer: Optimizer, number: int, step: int, moves: Sequence[Move]) -> None:
         """Add a row for the step of optimizer ``number`` that is row ``step`` of the trace."""
@@ -155,14 +158,15 @@ class TrainingTracker(Follower):
         """Update the rows of the parameters of all known modules, if any of these has changed since the last scan."""
         modules = list(self.modules.known_modules())
         parameters = module_tree.list_own_parameters([module for _, module in modules])
-        seen = [len(modules), len(self.trace.modules), *map(id, parameters), *[p.requires_grad for p in parameters]]
+        marked = {name for name, module in modules if vars(module).get("requires_grad") is False}
+        flags = [parameter.requires_grad for parameter in parameters]
+        seen = [len(modules), len(self.trace.modules), *map(id, parameters), *flags, *sorted(marked)]
         if seen == self._seen:
             return
         self._seen = seen
         held = [(name, p, module) for name, module in modules for p in module_tree.own_parameters(module)]
         self._norms = [weakref.ref(module) for _, module in modules if issubclass(type(module), _NORMS)]
         self.trace.parameters[:] = [row._replace(held=False) for row in self.trace.parameters]
-        marked = [name for name, module in modules if vars(module).get("requires_grad") is False]
         for module_name, (name, parameter), module in held:
             is_called = self.modules.find_number(module) is not None
             self._note_place(f"{module_name}.{name}", parameter, is_called)
@@ -185,14 +189,20 @@ class TrainingTracker(Follower):
             model=(row.model if row.held else "") or name.partition(".")[0],
         )
 
-    def _note_mark(self, module: str, name: str, parameter: torch.Tensor, marked: Sequence[str]) -> None:
-        """Note an attribute that was set to False in vain, on a module (``marked``) or on the parameter itself."""
+    def _note_mark(self, module: str, name: str, parameter: torch.Tensor, marked: Container[str]) -> None:
+        """Note an attribute that was set to False in vain, on a module (``marked``) or on the parameter itself.
+
+        A parameter that was frozen at some time is none: then something else did freeze it.
+        """
+        number = self.number(parameter)
+        if not parameter.requires_grad:
+            self._was_frozen.add(number)
         own = vars(parameter) if type(parameter) in (torch.Tensor, torch.nn.Parameter) else {}
-        marks = [f"{module}.{name}.{mark}" for mark in _MISSPELT if own.get(mark) is False]
-        marks += [f"{one}.requires_grad" for one in marked if f"{module}.".startswith(f"{one}.")]
-        if marks:
-            number = self.number(parameter)
-            self.trace.parameters[number] = self.trace.parameters[number]._replace(mark=marks[0])
+        marks = [f"{path}.requires_grad" for path in (*list_outer_paths(module), module) if path in marked]
+        marks += [f"{module}.{name}.{mark}" for mark in _MISSPELT if own.get(mark) is False]
+        mark = marks[0] if marks and number not in self._was_frozen else ""
+        if mark != self.trace.parameters[number].mark:
+            self.trace.parameters[number] = self.trace.parameters[number]._replace(mark=mark)
 
     def _list_eval_norms(self, optimizer: int) -> Iterator[int]:
         """Yield the modules of batch norm in evaluation mode that ``optimizer`` trains all the same."""

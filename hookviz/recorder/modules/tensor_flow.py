@@ -36,6 +36,8 @@ class TensorFlow:
     def __init__(self) -> None:
         self._tensors: IdentityMap[int] = IdentityMap()
         """Tensor without a graph → the last call that returned it."""
+        self._viewed: IdentityMap[bool] = IdentityMap()
+        """Leaf → True if a call returned a view of it: the memory is its own."""
         self._storages: dict[int, tuple[Any, int]] = {}
         """Address of a storage → a weak reference to it, which keeps the address taken, and the last such call."""
         self._storages_with_graph: dict[int, tuple[Any, int]] = {}
@@ -55,7 +57,9 @@ class TensorFlow:
             self._tensors.put(tensor, call)
         storage = _refer_to_storage(tensor)
         if storage is not None:
-            storages = self._storages if tensor.grad_fn is None else self._storages_with_graph
+            if tensor._base is not None and _is_leaf(tensor._base):
+                self._viewed.put(tensor._base, True)
+            storages = self._storages if _is_leaf(tensor) else self._storages_with_graph
             storages[storage.cdata] = storage, call
         if len(self._storages) + len(self._storages_with_graph) > self._most_storages:
             self._remove_freed_storages()
@@ -72,11 +76,11 @@ class TensorFlow:
         for item in items if self._storages or self._storages_with_graph or self._tensors else ():
             if is_tensor(item) and not item.requires_grad:
                 self._find_call(item, calls, cut_calls)
-            elif is_tensor(item) and item.grad_fn is None:  # perhaps a leaf that was made of what a call returned
-                call = self.find_graph_call(item)
+            elif is_tensor(item) and _is_leaf(item) and not self._viewed.get(item):
+                call = self.find_graph_call(item)  # the leaf was made of what this call returned
                 cut_calls.update(() if call is None else (call,))
         if cut_calls:  # not cut off if it is among the items with its graph, too
-            with_graph = (item for item in items if is_tensor(item) and item.grad_fn is not None)
+            with_graph = (item for item in items if is_tensor(item) and item.requires_grad and not _is_leaf(item))
             cut_calls.difference_update(self.find_graph_call(item) for item in with_graph)
         return Sources(tuple(sorted(calls)), tuple(sorted(cut_calls)))
 
@@ -103,6 +107,7 @@ class TensorFlow:
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self._tensors.forget(tensor)
+        self._viewed.forget(tensor)
 
     def renumber(self, calls: Mapping[int, int]) -> None:
         """Renumber the calls (old → new), and forget those that are not in the mapping."""
@@ -113,6 +118,7 @@ class TensorFlow:
     def clear(self) -> None:
         """Forget everything."""
         self._tensors.clear()
+        self._viewed.clear()
         self._storages.clear()
         self._storages_with_graph.clear()
 
@@ -120,6 +126,13 @@ class TensorFlow:
 def _renumber_storages(storages: Mapping[int, tuple[Any, int]], calls: Mapping[int, int]) -> dict[int, tuple[Any, int]]:
     """Renumber the calls of some storages, and leave out those whose call is not in the mapping."""
     return {key: (storage, calls[call]) for key, (storage, call) in storages.items() if call in calls}
+
+
+def _is_leaf(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is a leaf; torch refuses to say so of an output of unbind whose base was edited in place."""
+    with suppress(RuntimeError):
+        return tensor.is_leaf
+    return False
 
 
 def _refer_to_storage(tensor: torch.Tensor) -> Any:

@@ -57,7 +57,9 @@ def _find_edited(trace: TraceData, steps: list[int], stores: list[_Store]) -> It
     if not isinstance(value, int):
         return
     same = _SAME_ON_CPU if trace.values[value][2] == "cpu" else _SAME_MEMORY
-    kept = next((one for one in stores if _shows(one.value, _name_output(hooks[0]), same)), None)
+    text = ast.unparse(_parse_hook(hooks[0]) or ast.Module([], []))
+    once = (one for one in stores if text.count(ast.unparse(_get_root(one.target))) == 1)  # not copied or cleared later
+    kept = next((one for one in once if _shows(one.value, _name_output(hooks[0]), same)), None)
     if kept is None:
         return
     names = {
