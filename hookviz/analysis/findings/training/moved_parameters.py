@@ -65,10 +65,12 @@ def find_moved_by_hand(facts: TrainingFacts) -> Iterator[Finding]:
     for optimizer, updates in facts.updates.items():
         steps: dict[int, list[int]] = {}
         groups = set[int]()
-        for row in updates if not all(row.zero for row in updates) else ():
+        starts = [0, *(row.step for row in updates)]
+        for start, row in zip(starts, updates if not all(row.zero for row in updates) else (), strict=False):
             zero = {number for number, value in row.regraded if get_norm_nan_inf(facts.trace.values[value])[0] == 0}
             for number, norm, group in row.moves:
-                if norm and number in zero and number not in known:
+                # A gradient that was 0 anyway, as that of a factor of zeros, was not set to 0.
+                if norm and number in zero - known and facts.has_left_gradient(number, start, row.step):
                     steps.setdefault(number, []).append(row.step)
                     groups.add(group)
         if steps:
