@@ -1,8 +1,9 @@
 """Find hooks that keep what they were given, and of which something else is left: edited in place, or overwritten."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
@@ -37,20 +38,23 @@ def list_kept_outputs(trace: TraceData) -> list[Finding]:
         hook = None if trace.rows[step].hook is None else trace.steps[step].hook
         if hook is not None:
             groups.setdefault((hook.kind, hook.source_.file, hook.source_.line, hook.name), []).append(step)
+    editors = {value: index for index, call in reversed(list(enumerate(trace.calls))) for value in call.edits}
     found: list[Finding] = []
     for steps in groups.values():
         hook = trace.steps[steps[0]].hook
         stores = list(_list_stores(hook)) if hook is not None else []
         if stores:
-            found += [*_find_edited(trace, steps, stores), *_find_overwritten(trace, steps, stores)]
+            found += [*_find_edited(trace, steps, stores, editors), *_find_overwritten(trace, steps, stores)]
     return found
 
 
 # -- edited in place
 
 
-def _find_edited(trace: TraceData, steps: list[int], stores: list[_Store]) -> Iterator[Finding]:
-    editors = {value: index for index, call in reversed(list(enumerate(trace.calls))) for value in call.edits}
+def _find_edited(
+    trace: TraceData, steps: list[int], stores: list[_Store], editors: Mapping[Any, int]
+) -> Iterator[Finding]:
+    """Find a hook that keeps an output which a later call edits in place; ``editors``: value → that call."""
     edited = [step for step in steps if trace.rows[step].effect == "kept" and trace.rows[step].after in editors]
     hooks = [hook for step in edited if (hook := trace.steps[step].hook) is not None]
     value = trace.rows[edited[0]].after if hooks else None

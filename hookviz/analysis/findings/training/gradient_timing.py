@@ -44,21 +44,14 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
     scale = None if last is None else facts.find_scale(last)
     if last is None or scale is None:
         return None
-    unscaled = facts.trace.lookup.steps_of_kinds("unscale")
-    mine = (step for step in unscaled if facts.trace.rows[step].optimizer == optimizer)
-    return None if any(last < step < row.step for step in mine) else scale
+    return None if any(last < step < row.step for step in facts.unscales.get(optimizer, ())) else scale
 
 
 def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers whose gradients a GradScaler divided by its scale, although no loss was multiplied by it."""
-    unscales: dict[int, list[int]] = {}
-    for step in facts.trace.lookup.steps_of_kinds("unscale"):
-        optimizer = facts.trace.rows[step].optimizer
-        if optimizer is not None:
-            unscales.setdefault(optimizer, []).append(step)
     texts = [source.text for source in facts.trace.sources]
     is_told = any(".scale(" in text for text in texts) and not any("get_scale" in text for text in texts)
-    for optimizer, steps in unscales.items() if is_told and not facts.lacks_passes else ():
+    for optimizer, steps in facts.unscales.items() if is_told and not facts.lacks_passes else ():
         passes = _find_unscaled_passes(facts, optimizer, steps)
         if passes:
             sentence = _(

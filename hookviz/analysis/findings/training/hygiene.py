@@ -92,10 +92,9 @@ def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that were given zeros only, although the passes before had computed other gradients."""
     for optimizer, updates in facts.updates.items():
         held = facts.list_held(optimizer)
-        starts = [-1, *(row.step for row in updates)]
         zero = [
             row
-            for start, row in zip(starts, updates, strict=False)
+            for start, row in facts.list_rounds(optimizer)
             if row.zero and any(facts.has_left_gradient(number, start, row.step) for number in held)
         ]
         if zero:
@@ -143,11 +142,7 @@ def _find_second_update(
 
 def _find_skipped_steps(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers all of whose steps a GradScaler has skipped; a single skipped step is normal at the beginning."""
-    unscaled: dict[int, list[int]] = {}
-    for index, row in enumerate(facts.trace.rows):
-        if row.kind == "unscale" and row.optimizer is not None:
-            unscaled.setdefault(row.optimizer, []).append(index)
-    for optimizer, steps in unscaled.items():
+    for optimizer, steps in facts.unscales.items():
         is_skipped = all(facts.trace.rows[step].found_inf for step in steps)
         if len(steps) > 1 and is_skipped and optimizer not in facts.updates:
             name = facts.describe_optimizers([optimizer])

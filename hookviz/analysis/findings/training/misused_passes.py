@@ -110,8 +110,7 @@ def find_discarded(facts: TrainingFacts) -> Iterator[Finding]:
     """
     for optimizer, updates in facts.updates.items() if not facts.lacks_passes else ():
         held = facts.list_held(optimizer)
-        starts = [-1, *(row.step for row in updates)]
-        rounds = [_list_round(facts, held, *pair) for pair in zip(starts, (row.step for row in updates), strict=False)]
+        rounds = [_list_round(facts, held, start, row.step) for start, row in facts.list_rounds(optimizer)]
         counts = {len(passes) for passes in rounds}
         if len(updates) < _FEWEST or len(counts) > 1 or counts <= {0, 1} or any(row.regraded for row in updates):
             continue

@@ -146,10 +146,9 @@ def _find_trained_calls(facts: TrainingFacts) -> dict[int, set[int]]:
 def _find_used_passes(facts: TrainingFacts) -> dict[int, set[str]]:
     """Find the passes whose gradients an optimizer used: pass → the names of the parameters that they are of."""
     used: dict[int, set[str]] = {}
-    for optimizer, updates in facts.updates.items():
+    for optimizer in facts.updates:
         held = facts.list_held(optimizer)
-        starts = [-1, *(row.step for row in updates)]
-        for start, row in zip(starts, updates, strict=False):
+        for start, row in facts.list_rounds(optimizer):
             for number in held:
                 for each in reversed(facts.accumulations_between(number, start, row.step)):
                     used.setdefault(each.pass_id, set()).update(facts.parameters[number].names)

@@ -1,4 +1,4 @@
-"""Find parameters that an optimizer moves where a hook set their gradient to 0, or although they are frozen."""
+"""Find parameters that an optimizer moves although their gradient is 0 or they are frozen, and those it never moves."""
 
 from collections.abc import Iterator, Sequence
 
@@ -44,14 +44,13 @@ def _make_finding(facts: TrainingFacts, moved: Moved) -> Finding:
     first = rows[0]
     optimizer = facts.trace.rows[first.step].optimizer or 0
     hooks = tuple(dict.fromkeys(facts.trace.hook(row.hook) for row in rows if row.hook is not None))
-    names = tuple(name for number in moved for name in facts.parameters[number].names)
     finding = Finding(
         first.step,
         "moved",
         _describe_moves(facts, moved, optimizer, hooks),
         "warning" if first.hook is None or _is_mask(moved) else "remark",
         hooks=hooks,
-        parameters=names,
+        parameters=facts.name_parameters(moved),
         cause=_describe_cause(rows, facts.trace.optimizers[optimizer].kind),
         advice=_advise(rows),
     )
@@ -65,8 +64,7 @@ def find_moved_by_hand(facts: TrainingFacts) -> Iterator[Finding]:
     for optimizer, updates in facts.updates.items():
         steps: dict[int, list[int]] = {}
         groups = set[int]()
-        starts = [0, *(row.step for row in updates)]
-        for start, row in zip(starts, updates if not all(row.zero for row in updates) else (), strict=False):
+        for start, row in facts.list_rounds(optimizer) if not all(row.zero for row in updates) else ():
             zero = {number for number, value in row.regraded if get_norm_nan_inf(facts.trace.values[value])[0] == 0}
             for number, norm, group in row.moves:
                 # A gradient that was 0 anyway, as that of a factor of zeros, was not set to 0.
@@ -90,7 +88,7 @@ def _make_moved_by_hand(facts: TrainingFacts, optimizer: int, steps: dict[int, l
         "moved",
         text.format(count=f"{len(every):,}", total=f"{total:,}", **names),
         "warning",
-        parameters=tuple(name for number in steps for name in facts.parameters[number].names),
+        parameters=facts.name_parameters(steps),
         cause="" if decay is None else cause.format(**words),
         advice=_("Freeze it with requires_grad_(False) before the forward instead, and set its .grad to None."),
     )
@@ -100,9 +98,8 @@ def _make_moved_by_hand(facts: TrainingFacts, optimizer: int, steps: dict[int, l
 def find_unmoved(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that no step of an optimizer changes, although it has a gradient and a learning rate."""
     for optimizer, updates in facts.updates.items():
-        starts = [0, *(row.step for row in updates)]
         unmoved: dict[int, list[bool]] = {}
-        for start, row in zip(starts, updates, strict=False):
+        for start, row in facts.list_rounds(optimizer):
             others = {*row.without_grad, *(number for number, _value in row.regraded)}
             for number, norm, group in row.moves:
                 is_given = number not in others and facts.has_left_gradient(number, start, row.step)
@@ -124,7 +121,7 @@ def _make_unmoved(facts: TrainingFacts, optimizer: int, numbers: list[int]) -> F
         text.format(total=f"{len(updates):,}", **names),
         "warning",
         certainty="likely",
-        parameters=tuple(name for number in numbers for name in facts.parameters[number].names),
+        parameters=facts.name_parameters(numbers),
         cause=cause.format(dtype=_find_dtype(facts, numbers[0])),
         advice=_("Keep the parameters in float32, or take larger steps."),
     )

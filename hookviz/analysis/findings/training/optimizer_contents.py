@@ -1,7 +1,7 @@
 """Find what optimizers hold in vain, and what they miss: outdated parameters, uncalled models, tensors of a model."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from hookviz.analysis.findings.training.program_calls import (
     read_code,
 )
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import _, join_sentences
+from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.trace import ParameterRow, TensorRow
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -51,10 +51,10 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
             )
         first = facts.accumulations(numbers[0])[0]
         severity = "warning" if outdated.is_part else "error"
-        sentence = text.format(model=facts.describe_model(root, numbers), **names)
+        sentence = text.format(model=_describe_model(facts, root, numbers), **names)
         finding = Finding(first.step, "replaced", sentence, severity, *_describe_passes(facts, numbers))
-        finding = replace(finding, parameters=_name_parameters(facts, numbers), certainty=outdated.certainty)
-        yield _add_origin(facts, finding, outdated, facts.describe_model(root, numbers))
+        finding = replace(finding, parameters=facts.name_parameters(numbers), certainty=outdated.certainty)
+        yield _add_origin(facts, finding, outdated, _describe_model(facts, root, numbers))
 
 
 def _list_outdated(facts: TrainingFacts) -> set[int]:
@@ -106,8 +106,17 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
         made = facts.find_making(optimizers[0]) if len(optimizers) == 1 else None
         if made is not None:
             name = facts.describe_optimizers(optimizers)
-            finding = replace(finding, cause=text.format(optimizer=name, model=facts.describe_model(root, numbers)))
+            finding = replace(finding, cause=text.format(optimizer=name, model=_describe_model(facts, root, numbers)))
         yield put_line(finding, made, "makes")
+
+
+def _describe_model(facts: TrainingFacts, root: str, parameters: Sequence[int]) -> str:
+    """Name the outermost modules with these parameters: of ``self``, which is no module, such as ``self.net``."""
+    held = facts.name_parameters(parameters)
+    every = (row.name for row in facts.trace.modules if row.name == root or row.name.startswith(f"{root}."))
+    names = [name for name in every if any(one.startswith(f"{name}.") for one in held)]
+    outermost = [one for one in names if not any(one.startswith(f"{other}.") for other in names)]
+    return join_list(list(dict.fromkeys(outermost))) if outermost else root
 
 
 def _group_untrained(facts: TrainingFacts) -> dict[str, list[int]]:
@@ -183,16 +192,12 @@ def _list_holders(rows: Iterable[ParameterRow]) -> list[int]:
     return sorted({optimizer for row in rows for optimizer in row.optimizers})
 
 
-def _name_parameters(facts: TrainingFacts, numbers: list[int]) -> tuple[str, ...]:
-    return tuple(name for number in numbers for name in facts.parameters[number].names)
-
-
 def _describe_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[tuple[int, ...], str]:
     """The passes in which one of these parameters got a gradient, and their description.
 
     A parameter that took the place of another one has its name: which of them a pass gave a gradient is not known.
     """
-    names = set(_name_parameters(facts, numbers))
+    names = set(facts.name_parameters(numbers))
     others = (row for number, row in enumerate(facts.parameters) if number not in numbers)
     if any(not names.isdisjoint(row.names) for row in others):
         return (), ""

@@ -162,7 +162,7 @@ def _make_update_finding(
     """A finding about parameters that hold at every step of their optimizers; ``words`` are those of the text."""
     optimizers = sorted({optimizer for number in numbers for optimizer in facts.parameters[number].optimizers})
     names = {"optimizer": facts.describe_optimizers(optimizers), "on": facts.describe(numbers)}
-    parameters = tuple(name for number in numbers for name in facts.parameters[number].names)
+    parameters = facts.name_parameters(numbers)
     sentence = _(text).format(**names, **words)
     return Finding(facts.first_update(optimizers), kind, sentence, severity, parameters=parameters)
 

@@ -67,11 +67,9 @@ def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
     trace = facts.trace
     for index, source in enumerate(trace.sources) if facts.updates else ():
         tree = parse_source(source.text) if ".grad." in source.text else None
-        nodes = (
-            (node for scope in _list_scopes(tree, _list_starts(trace, index)) for node in ast.walk(scope))
-            if tree
-            else ()
-        )
+        if tree is None:
+            continue
+        nodes = (node for scope in _list_scopes(tree, _list_starts(trace, index)) for node in ast.walk(scope))
         shown = getattr(tree, "body", [])[-1:]  # a notebook shows the value of the last line of a cell
         lost = (node.value for node in nodes if isinstance(node, ast.Expr) and node not in shown and _drops(node.value))
         for call in dict.fromkeys(lost):

@@ -1,12 +1,12 @@
 """What the rows of a trace tell about a training: which parameters got gradients, and which optimizers hold them."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from math import isfinite
 from typing import Any, NamedTuple
 
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import _
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
 from hookviz.trace.value_rows import ValueRow
@@ -40,6 +40,21 @@ class TrainingFacts:
             if optimizer is not None:
                 updates.setdefault(optimizer, []).append(row)
         return updates
+
+    def list_rounds(self, optimizer: int) -> list[tuple[int, UpdateRow]]:
+        """List what an optimizer was given at each of its steps, each with the step before; -1 before the first one."""
+        updates = self.updates[optimizer]
+        return list(zip([-1, *(row.step for row in updates)], updates, strict=False))
+
+    @cached_property
+    def unscales(self) -> dict[int, list[int]]:
+        """Optimizer → the steps in which a GradScaler divided its gradients, in order."""
+        found: dict[int, list[int]] = {}
+        for step in self.trace.lookup.steps_of_kinds("unscale"):
+            optimizer = self.trace.rows[step].optimizer
+            if optimizer is not None:
+                found.setdefault(optimizer, []).append(step)
+        return found
 
     @cached_property
     def _accumulations(self) -> dict[str, list[Accumulation]]:
@@ -205,13 +220,9 @@ class TrainingFacts:
             return False
         return self._update_steps[0] < self._written[0] and self._update_steps[-1] < self._written[-1]
 
-    def describe_model(self, root: str, parameters: Sequence[int]) -> str:
-        """Name the outermost modules with these parameters: of ``self``, which is no module, such as ``self.net``."""
-        held = [name for number in parameters for name in self.parameters[number].names]
-        every = (row.name for row in self.trace.modules if row.name == root or row.name.startswith(f"{root}."))
-        names = [name for name in every if any(one.startswith(f"{name}.") for one in held)]
-        outermost = [one for one in names if not any(one.startswith(f"{other}.") for other in names)]
-        return join_list(list(dict.fromkeys(outermost))) if outermost else root
+    def name_parameters(self, parameters: Iterable[int]) -> tuple[str, ...]:
+        """Return all names of some parameters."""
+        return tuple(name for number in parameters for name in self.parameters[number].names)
 
     def describe(self, parameters: Sequence[int]) -> str:
         """Name some parameters: ``net.0.bias and 3 more``."""
