@@ -53,7 +53,8 @@ def _find_new_numbers(trace: TraceData, count: int) -> dict[str, NumberMap]:
     nodes = _number_anew(_find_reachable_nodes(trace, needed_nodes))
     values = {i for row in rows for i in _iter_value_indexes(row)} | {i for row in saved for i in as_tuple(row.value)}
     steps = [i for i, row in enumerate(trace.rows) if row.pass_id >= count]
-    values |= {value for row in trace.updates if row.step in set(steps) for _parameter, value in row.regraded}
+    updates = (row for row in trace.updates if trace.rows[row.step].pass_id >= count)
+    values |= {value for row in updates for _parameter, value in row.regraded}
     return {
         "roots": _number_anew(range(count, len(trace.roots) + 1)),
         "ops": nodes,
