@@ -3,12 +3,12 @@
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
-from hookviz.picture.boxes import CallBox
 from hookviz.picture.letters import SMALL, fit_for_picture, text_width
 from hookviz.picture.scene import Scene
+from hookviz.picture.shared_modules import SharedModules
 from hookviz.player.scene_views import step_texts
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -215,24 +215,42 @@ def _list_elements(scene: Scene) -> Iterator[str]:
 
 def _find_strays(plan: PicturePlan, scene: Scene) -> Iterator[str]:
     """Yield what is not inside its own frame, and arrows that do not lead from box to box."""
-    for call in scene.calls.values():
-        for inner in (*call.box_ids, *(child.id for child in call.children), f"{call.id}-h"):
-            if not plan.areas[call.id].contains(plan.areas[inner]):
-                yield f"{inner} is not inside {call.id}"
-    frames = {box_id: call for call in scene.calls.values() for box_id in call.box_ids}
+    shared = SharedModules(scene)
+    inside = {
+        call.id: {*call.box_ids, *(child.id for child in call.children), f"{call.id}-h"} - shared.leaves
+        for call in scene.calls.values()
+    }
+    for module in chain.from_iterable(shared.by_frame.values()):
+        inside[module.id] = {*module.calls, *module.leaves, f"{module.id}-h"}
+    for frame, elements in inside.items():
+        for inner in sorted(elements):
+            if not plan.areas[frame].contains(plan.areas[inner]):
+                yield f"{inner} is not inside {frame}"
+    # An arrow may also end at a frame that holds one box and nothing else.
+    single = {next(iter(parts - {f"{frame}-h"})): frame for frame, parts in inside.items() if len(parts) == 2}
     for arrow in scene.all_arrows:
         points = plan.arrows[arrow.id]
         for end, point in ((arrow.start, points[0]), (arrow.end, points[-1])):
-            if min(area.distance(point) for area in _list_ends(plan, frames, end)) > 2 * SLACK:
+            if min(area.distance(point) for area in _list_ends(plan, single.get(end), end)) > 2 * SLACK:
                 yield f"{arrow.id} does not touch {end}"
+    yield from _find_false_ways(plan, scene)
 
 
-def _list_ends(plan: PicturePlan, frames: Mapping[str, CallBox], box: str) -> Iterator[Area]:
-    """Yield the outlines at which an arrow of a box may end: the box, or the frame that holds nothing else."""
+def _find_false_ways(plan: PicturePlan, scene: Scene) -> Iterator[str]:
+    """Yield arrows of parameters that lead through the hooks at the inputs of a module, which get no such gradient."""
+    plates = [plan.areas[f"{call.id}-f"] for call in scene.calls.values() if f"{call.id}-f" in plan.areas]
+    leaves = {box.id for node, box in scene.boxes.items() if box.leaf and node in scene.graph.calls}
+    for arrow in scene.all_arrows:
+        points = plan.arrows[arrow.id] if arrow.end in leaves else []
+        if any(plate.contains(Area(x, y, x, y)) for plate in plates for x, y in points):
+            yield f"{arrow.id} leads through hooks that do not get its gradient"
+
+
+def _list_ends(plan: PicturePlan, frame: str | None, box: str) -> Iterator[Area]:
+    """Yield the outlines at which an arrow of a box may end: the box, or the ``frame`` that holds nothing else."""
     yield plan.areas[box]
     tensors = [area for name, area in plan.areas.items() if name.startswith(f"{box}-k")]  # they stand above their node
     lefts, tops, rights, bottoms = zip(plan.areas[box], *tensors, strict=True)
     yield Area(min(lefts), min(tops), max(rights), max(bottoms))
-    frame = frames.get(box)
-    if frame is not None and len(frame.box_ids) == 1 and not frame.children:
-        yield plan.areas[frame.id]
+    if frame is not None:
+        yield plan.areas[frame]

@@ -13,6 +13,7 @@ from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
 from hookviz.picture.primitives import Arrow, Box, Parameter, Pin
 from hookviz.picture.scene import Scene
+from hookviz.picture.shared_modules import SharedModule
 from hookviz.picture.styles import (
     BOX_FILL,
     FRAME_FILL,
@@ -244,6 +245,12 @@ class BoxContents:
         output = self._written(ids.output_id(box.id), "hv-activation", longest, INK, bold=True)
         return _plate(ids.header_id(box.id), [Line(name, output)])
 
+    def shared_header(self, module: SharedModule) -> Framed:
+        """Make the head of a module with several calls: its name, its class, and how many they are."""
+        calls = _("{kind} · {count} calls").format(kind=module.kind, count=f"{len(module.calls):,}")
+        name = Words(f"{module.name} ", "hv-name", size=LARGE, bold=True)
+        return _plate(ids.header_id(module.id), [Line([name, Words(calls, "hv-kind", color=GREY)])])
+
     def output_plate(self, box: CallBox) -> Framed | None:
         """Make the plate with the hooks at a module's output, where gradients enter it; None if it has none."""
         pins = [self.pin(pin) for pin in box.pins_at(self.scene.trace, output=True)]
@@ -283,8 +290,8 @@ def _plate(plate_id: str, lines: Sequence[Part], padding: float = 4) -> Framed:
     return Framed(Column([*lines]), plate_id, "hv-plate", Outline("hv-plate-box", PLATE_FILL), padding=(5, padding))
 
 
-def frame_outline(style: Style, box: CallBox) -> Outline:
-    """Return the outline of the frame of a module call."""
-    is_current = box.id in style.current_elements
-    color = GREY if box.id in style.marked_elements and not is_current else style.outline_color(box.id)
-    return Outline("hv-box", FRAME_FILL, color, 3 if is_current else 1.5, radius=12, is_dashed=box.is_recomputed)
+def frame_outline(style: Style, frame_id: str, *, is_dashed: bool = False) -> Outline:
+    """Return the outline of the frame of a module, or of one of its calls."""
+    is_current = frame_id in style.current_elements
+    color = GREY if frame_id in style.marked_elements and not is_current else style.outline_color(frame_id)
+    return Outline("hv-box", FRAME_FILL, color, 3 if is_current else 1.5, radius=12, is_dashed=is_dashed)

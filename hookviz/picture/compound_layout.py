@@ -1,7 +1,7 @@
 """Where everything in a picture stands: a frame is laid out by itself, and is then a box in the frame around it.
 
 An arrow that leaves a frame crosses its outline at one gate, where the hooks of the module stand: gradients enter a
-module at its output, and leave it at its inputs.
+module at its output, and leave it at its inputs. Only the gradients of parameters leave it beside these hooks.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence, Set
@@ -34,9 +34,12 @@ JOINT = 16.0
 """Points between a box and its second run, and the way of the line between them from their left ends."""
 _GATE = Size(1, 1)
 """The size of a gate at which no hook stands."""
+WAY = 12.0
+"""Points below the hooks at the inputs of a module, through which the gradients of parameters leave it."""
 
-_ENTRY, _EXIT = ">", "<"
-"""In place of a member's id: the gate where gradients enter the frame, and the one where they leave it."""
+_ENTRY, _EXIT, _BESIDE = ">", "<", "/"
+"""In place of a member's id: the gate where gradients enter the frame, the one where they leave it, and the way beside
+the hooks there."""
 
 _Segment = tuple[str, str, str]
 """The start and the end of a part of an arrow inside one frame, and the arrow's id if it has a curve of its own."""
@@ -89,6 +92,8 @@ class Link(NamedTuple):
     """The room for the value on it."""
     is_apart: bool = False
     """Whether it keeps apart from the other arrows of its boxes."""
+    is_beside: bool = False
+    """Whether it leaves frames beside the hooks at their inputs, since no such hook gets its gradient."""
 
 
 class PlacedPart(NamedTuple):
@@ -137,6 +142,8 @@ class _Inside:
     entry_y: float
     """Where gradients cross the outline at the right, and at the left."""
     exit_y: float
+    beside_y: float
+    """Where the gradients of parameters cross it at the left."""
     curves: dict[tuple[str, str, str], Curve]
     """(start, end, label) → the curve between two members or gates."""
     labels: dict[str, Point]
@@ -165,53 +172,36 @@ class _Sizes:
         """Return the width of the second run of a member: the member is as wide, so that arrows end at its outline."""
         return 0 if member.second_run is None else self.own(member.second_run).width
 
-    def offset(self, member: Tile | Frame, *, at_exit: bool, is_apart: bool) -> float:
-        """Return how far below the middle of the whole an arrow leaves or enters a member."""
+    def offset(self, member: Tile | Frame, *, gate: str, is_apart: bool) -> float:
+        """Return how far below the middle of the whole an arrow leaves or enters a member, at one of its gates."""
         own, whole = self.own(member).height, self.whole(member).height
         inside = self._insides.get(member.id)
-        y = own / 2 if inside is None else inside.exit_y if at_exit else inside.entry_y
+        y = own / 2
+        if inside is not None:
+            y = {_ENTRY: inside.entry_y, _EXIT: inside.exit_y, _BESIDE: inside.beside_y}[gate]
         if is_apart:
             y += APART if y + 2 * APART < own else -APART
         return y - whole / 2
 
 
-class CompoundLayout:
-    """Lays out a picture.
+class _Routes:
+    """The way of each arrow through the frames between its ends."""
 
-    Args:
-        root: the whole picture.
-        links: its arrows.
-        direction: where gradients go. Frames need "left".
-    """
-
-    def __init__(self, root: Frame, links: Sequence[Link], direction: Direction) -> None:
-        self._root, self._links, self._direction = root, links, direction
+    def __init__(self, root: Frame, links: Sequence[Link]) -> None:
+        self._root = root
         self._holders: dict[str, Frame] = {}
         self._frames: dict[str, Frame] = {}
-        self._members: dict[str, Tile | Frame] = {}
+        self.members: dict[str, Tile | Frame] = {}
         self._list_holders(root)
-        self._segments: dict[str, dict[_Segment, Size]] = {frame_id: {} for frame_id in self._frames}
-        self._apart = {link.id for link in links if link.is_apart}
-        self._routes = {link.id: route for link in links if (route := self._route(link))}
-        self._insides: dict[str, _Inside] = {}
-        self._sizes = _Sizes(self._insides)
-
-    def lay_out(self) -> Layout:
-        """Return where everything stands."""
-        inside = self._lay_out_frame(self._root)
-        layout = Layout(inside.size)
-        origins = dict(self._place(layout, self._root, 0, 0))
-        for link in self._links:
-            if link.id in self._routes:
-                self._draw_route(layout, link.id, origins)
-        return layout
-
-    # -- the way of each arrow
+        self.segments: dict[str, dict[_Segment, Size]] = {frame_id: {} for frame_id in self._frames}
+        """Id of a frame → the parts of arrows in it → the room for the value there."""
+        self.by_link = {link.id: route for link in links if (route := self._route(link))}
+        """Id of an arrow → (frame, segment) from its start to its end."""
 
     def _list_holders(self, frame: Frame) -> None:
         self._frames[frame.id] = frame
         for member in _with_second_runs(frame.members):
-            self._holders[member.id], self._members[member.id] = frame, member
+            self._holders[member.id], self.members[member.id] = frame, member
             if isinstance(member, Frame):
                 self._list_holders(member)
 
@@ -231,18 +221,50 @@ class CompoundLayout:
         above_start, above_end = starts[: starts.index(common)], ends[: ends.index(common)]
         if not above_start or not above_end:  # one of them is around the other
             return []
-        own = link.id if link.label.width or (len(above_start) == len(above_end) == 1) else ""
-        route = [(outer, (inner, _EXIT, "")) for inner, outer in pairwise(above_start)]
+        own = link.id if link.label.width or link.is_beside or (len(above_start) == len(above_end) == 1) else ""
+        route = [(outer, (inner, self._find_exit(outer, link), "")) for inner, outer in pairwise(above_start)]
         route.append((common, (above_start[-1], above_end[-1], own)))
         route += [(outer, (_ENTRY, inner, "")) for inner, outer in reversed([*pairwise(above_end)])]
         route = [(frame, segment) for frame, segment in route if not self._frames[frame].is_column]
         for frame, segment in route:
-            self._segments[frame][segment] = link.label if frame == common else Size(0, 0)
+            self.segments[frame][segment] = link.label if frame == common else Size(0, 0)
         return route
+
+    def _find_exit(self, frame: str, link: Link) -> str:
+        """Return where an arrow leaves a frame."""
+        return _BESIDE if link.is_beside and self._frames[frame].input_plate is not None else _EXIT
+
+
+class CompoundLayout:
+    """Lays out a picture.
+
+    Args:
+        root: the whole picture.
+        links: its arrows.
+        direction: where gradients go. Frames need "left".
+    """
+
+    def __init__(self, root: Frame, links: Sequence[Link], direction: Direction) -> None:
+        self._root, self._links, self._direction = root, links, direction
+        self._apart = {link.id for link in links if link.is_apart}
+        self._beside = {link.id for link in links if link.is_beside}
+        self._routes = _Routes(root, links)
+        self._insides: dict[str, _Inside] = {}
+        self._sizes = _Sizes(self._insides)
+
+    def lay_out(self) -> Layout:
+        """Return where everything stands."""
+        inside = self._lay_out_frame(self._root)
+        layout = Layout(inside.size)
+        origins = dict(self._place(layout, self._root, 0, 0))
+        for link in self._links:
+            if link.id in self._routes.by_link:
+                self._draw_route(layout, link.id, origins)
+        return layout
 
     def _draw_route(self, layout: Layout, link_id: str, origins: dict[str, Point]) -> None:
         curves = []
-        for frame, segment in self._routes[link_id]:
+        for frame, segment in self._routes.by_link[link_id]:
             inside, (x, y) = self._insides[frame], origins[frame]
             curves.append(shift(inside.curves[segment], x, y))
             if link_id in inside.labels:
@@ -273,18 +295,19 @@ class CompoundLayout:
                 plates.append(PlacedPart(part, SPACING + 2, y, width))
             y += part.height + SPACING
         size = Size(width + 2 * (SPACING + 2), y + 2)
-        return _Inside(size, places, plates, size.height / 2, size.height / 2, {}, {})
+        return _Inside(size, places, plates, size.height / 2, size.height / 2, size.height / 2, {}, {})
 
     def _lay_out_members(self, frame: Frame) -> _Inside:
         """Place the members and the two gates, and a frame around them."""
         ids = [*(member.id for member in frame.members)]
         sizes = [self._sizes.whole(member) for member in frame.members]
         plates = {_ENTRY: frame.output_plate, _EXIT: frame.input_plate}
-        used = {end for start, end, _ in self._segments[frame.id] for end in (start, end)}
+        used = {end for start, end, _ in self._routes.segments[frame.id] for end in (start, end)}
         for gate, plate in plates.items():
             if plate is not None or gate in used:
                 ids.append(gate)
-                sizes.append(_GATE if plate is None else Size(plate.width, plate.height))
+                way = WAY if gate == _EXIT and _BESIDE in used else 0
+                sizes.append(_GATE if plate is None else Size(plate.width, plate.height + way))
         segments, edges = self._list_edges(frame, ids)
         gates = [ids.index(gate) if gate in ids else None for gate in (_ENTRY, _EXIT)]
         if self._direction == "left":
@@ -298,14 +321,14 @@ class CompoundLayout:
     def _list_edges(self, frame: Frame, ids: Sequence[str]) -> tuple[list[_Segment], list[Edge]]:
         """List the drawn edges in a frame with their segments, and after them those that keep an order."""
         index = {name: number for number, name in enumerate(ids)}
-        segments = list(self._segments[frame.id])
+        segments = list(self._routes.segments[frame.id])
         edges = [
             Edge(
                 index[start],
-                index[end],
-                self._segments[frame.id][start, end, own],
-                start_offset=self._find_offset(start, own, at_exit=True),
-                end_offset=self._find_offset(end, own, at_exit=False),
+                index[_EXIT if end == _BESIDE else end],
+                self._routes.segments[frame.id][start, end, own],
+                start_offset=self._find_start(start, end, own),
+                end_offset=self._find_end(frame, end, own),
                 is_apart=own in self._apart,
             )
             for start, end, own in segments
@@ -317,10 +340,20 @@ class CompoundLayout:
         edges += [*_tie_gates(index, edges, joined)]
         return segments, edges
 
-    def _find_offset(self, member: str, link: str, *, at_exit: bool) -> float:
-        """Return how far below the middle of a member, or of a gate, an arrow leaves or enters it."""
-        element = self._members.get(member)
-        return 0 if element is None else self._sizes.offset(element, at_exit=at_exit, is_apart=link in self._apart)
+    def _find_start(self, member: str, end: str, link: str) -> float:
+        """Return how far below the middle of a member, or of a gate, an arrow leaves it."""
+        element, gate = self._routes.members.get(member), _BESIDE if end == _BESIDE or link in self._beside else _EXIT
+        return 0 if element is None else self._sizes.offset(element, gate=gate, is_apart=link in self._apart)
+
+    def _find_end(self, frame: Frame, member: str, link: str) -> float:
+        """Return how far below the middle of a member, or of a gate of ``frame``, an arrow enters it."""
+        element = self._routes.members.get(member)
+        if element is not None:
+            return self._sizes.offset(element, gate=_ENTRY, is_apart=link in self._apart)
+        is_wide = any(end == _BESIDE for _start, end, _own in self._routes.segments[frame.id])
+        if frame.input_plate is None or not is_wide or member == _ENTRY:
+            return 0
+        return frame.input_plate.height / 2 if member == _BESIDE else -WAY / 2
 
     def _surround(
         self, frame: Frame, sizes: dict[str, Size], segments: Sequence[_Segment], placement: Placement
@@ -337,7 +370,7 @@ class CompoundLayout:
             top, least = frame.header.height + 2 * SPACING + 6, max(least, frame.header.width + 2 * SPACING + 4)
         size = Size(max(placement.size.width + left + right, least), placement.size.height + top + bottom)
         centres = {name: (x + left, y + top) for name, (x, y) in points.items()}
-        inside = _Inside(size, {}, plates, size.height / 2, size.height / 2, {}, {})
+        inside = _Inside(size, {}, plates, size.height / 2, size.height / 2, size.height / 2, {}, {})
         for name, (x, y) in centres.items():
             corner = (x - sizes[name].width / 2, y - sizes[name].height / 2)
             plate = {_ENTRY: frame.output_plate, _EXIT: frame.input_plate}.get(name)
@@ -346,10 +379,11 @@ class CompoundLayout:
             elif name not in (_ENTRY, _EXIT):
                 inside.places[name] = corner
         inside.entry_y = centres[_ENTRY][1] if _ENTRY in centres else inside.entry_y
-        inside.exit_y = centres[_EXIT][1] if _EXIT in centres else inside.exit_y
+        inside.exit_y = centres[_EXIT][1] + self._find_end(frame, _EXIT, "") if _EXIT in centres else inside.exit_y
+        inside.beside_y = centres[_EXIT][1] + self._find_end(frame, _BESIDE, "") if _EXIT in centres else inside.exit_y
         for segment, curve, label in zip(segments, placement.curves, placement.labels, strict=False):
             inside.curves[segment] = self._finish_curve(segment, shift(curve, left, top), inside)
-            if segment[2] and self._segments[frame.id][segment].width:
+            if segment[2] and self._routes.segments[frame.id][segment].width:
                 inside.labels[segment[2]] = (label[0] + left, label[1] + top)
         return inside
 
@@ -362,7 +396,7 @@ class CompoundLayout:
         start, end, _ = segment
         if start == _ENTRY:
             return join([((inside.size.width, curve[0][1]),), curve])
-        if end == _EXIT:
+        if end in (_EXIT, _BESIDE):
             return join([curve, ((0.0, curve[-1][1]),)])
         return curve
 

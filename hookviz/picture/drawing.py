@@ -14,6 +14,7 @@ from hookviz.picture.layered_layout import Curve, Direction, Point, Size, line
 from hookviz.picture.letters import LINE_HEIGHTS, SMALL
 from hookviz.picture.primitives import Arrow
 from hookviz.picture.scene import Scene
+from hookviz.picture.shared_modules import SharedModule, SharedModules
 from hookviz.picture.styles import FONT, GREY, INK, LIGHT_GREY, Style
 from hookviz.picture.svg import FilledTemplate, SvgWriter, format_points
 from hookviz.support.columns import wrap
@@ -43,30 +44,54 @@ class Drawing:
 
     def _make_root(self) -> Frame:
         outermost = [box for box in self.scene.calls.values() if box.parent not in self.scene.calls]
-        members = self._make_members(self.scene.boxes_outside_calls, outermost)
+        members = self._make_members(None, self.scene.boxes_outside_calls, outermost)
         optimizers = [box.id for box in self.scene.optimizer_boxes.values()]  # they work after all calls
-        return Frame("", members, call_order=[*optimizers, *(box.id for box in outermost)])
+        return Frame("", members, call_order=[*optimizers, *self._order_calls(None, outermost)])
 
     def _make_frame(self, box: CallBox) -> Frame:
         return Frame(
             box.id,
-            self._make_members(box.box_ids, box.children),
+            self._make_members(box.call, box.box_ids, box.children),
             self.contents.header(box),
-            frame_outline(self.style, box),
+            frame_outline(self.style, box.id, is_dashed=box.is_recomputed),
             {"data-hv": "module", "data-name": box.full_name or box.name},
             self.contents.output_plate(box),
             self.contents.input_plate(box),
-            [child.id for child in box.children],
+            self._order_calls(box.call, box.children),
         )
 
-    def _make_members(self, box_ids: Sequence[str], frames: Sequence[CallBox]) -> list[Tile | Frame]:
-        """Make the members of a frame; a second run is no member, but stands below the first one."""
-        members: list[Tile | Frame] = [*map(self._make_tile, box_ids), *map(self._make_frame, frames)]
+    def _make_members(self, call: int | None, box_ids: Sequence[str], frames: Sequence[CallBox]) -> list[Tile | Frame]:
+        """Make the members of the frame of ``call``; a second run is no member, but stands below the first one."""
+        own = (box_id for box_id in box_ids if box_id not in self._shared.leaves)
+        members: list[Tile | Frame] = [*map(self._make_tile, own), *map(self._make_frame, frames)]
         by_id = {member.id: member for member in members}
         for first, second in self.scene.second_runs.items():
             if first in by_id and second in by_id:
                 by_id[first].second_run = by_id.pop(second)
+        for module in self._shared.by_frame.get(call, ()):
+            calls = [by_id.pop(one) for one in module.calls]
+            by_id[module.id] = self._make_shared_frame(module, calls)
         return [*by_id.values()]
+
+    def _make_shared_frame(self, module: SharedModule, calls: Sequence[Tile | Frame]) -> Frame:
+        """Make the frame around the calls of a module, and around the parameters that they share."""
+        return Frame(
+            module.id,
+            [*map(self._make_tile, module.leaves), *calls],
+            self.contents.shared_header(module),
+            frame_outline(self.style, module.id),
+            {"data-hv": "shared-module", "data-name": module.full_name},
+            call_order=module.calls,
+        )
+
+    def _order_calls(self, call: int | None, frames: Sequence[CallBox]) -> list[str]:
+        """List the ids of what stands for ``frames`` in the frame of ``call``, in the order of the calls."""
+        around = {one: module.id for module in self._shared.by_frame.get(call, ()) for one in module.calls}
+        return [*dict.fromkeys(around.get(box.id, box.id) for box in frames)]
+
+    @cached_property
+    def _shared(self) -> SharedModules:
+        return SharedModules(self.scene)
 
     def _make_tile(self, box_id: str) -> Tile:
         if box_id in self._groups:
@@ -86,7 +111,7 @@ class Drawing:
     def write(self) -> FilledTemplate:
         """Return the picture as SVG."""
         values = {arrow.id: self.contents.arrow_sign(arrow) for arrow in self.scene.all_arrows}
-        links = [_make_link(arrow, values[arrow.id]) for arrow in self.scene.all_arrows]
+        links = [self._make_link(arrow, values[arrow.id]) for arrow in self.scene.all_arrows]
         layout = CompoundLayout(self.root, links, find_direction(self.scene)).lay_out()
         notes = [*self._list_notes()]
         svg = SvgWriter()
@@ -102,6 +127,18 @@ class Drawing:
         for box in (*layout.boxes, *layout.plates):
             box.part.draw(svg, box.x, box.y, box.width)
         return svg.shared("</g></svg>").finish()
+
+    def _make_link(self, arrow: Arrow, value: Words | CutSign | None) -> Link:
+        """Return an arrow as the layout needs it: from the box at the right to the one at the left."""
+        ends = (arrow.end, arrow.start) if arrow.is_forward else (arrow.start, arrow.end)
+        room = Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL])
+        is_beside = arrow.end in self._parameters
+        return Link(arrow.id, *ends, room, is_apart=bool(arrow.words), is_beside=is_beside)
+
+    @cached_property
+    def _parameters(self) -> set[str]:
+        """The ids of the boxes of leaves that belong to modules."""
+        return {box.id for node, box in self.scene.boxes.items() if box.leaf and node in self.scene.graph.calls}
 
     def _begin(self, svg: SvgWriter, size: Size, notes: Sequence[str]) -> None:
         """Begin the SVG, with its ground and the notes below the picture."""
@@ -149,13 +186,6 @@ def find_direction(scene: Scene) -> Direction:
     """Return where gradients go: in a network to the left, in a small graph of single tensors down."""
     is_network = scene.calls or scene.group_boxes or len(scene.boxes) > MAX_VISIBLE_BOXES
     return "left" if is_network else "down"
-
-
-def _make_link(arrow: Arrow, value: Words | CutSign | None) -> Link:
-    """Return an arrow as the layout needs it: from the box at the right to the one at the left."""
-    ends = (arrow.end, arrow.start) if arrow.is_forward else (arrow.start, arrow.end)
-    room = Size(0, 0) if value is None else Size(value.width, LINE_HEIGHTS[SMALL])
-    return Link(arrow.id, *ends, room, is_apart=bool(arrow.words))
 
 
 def _write_frame(svg: SvgWriter, placed: PlacedFrame) -> None:

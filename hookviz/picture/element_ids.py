@@ -1,9 +1,9 @@
 """The ids of the elements of a picture: functions that make an id, and functions that read one.
 
-A box is ``n12`` (a node), ``m3`` (a module call), ``o0`` (an optimizer) or ``g5`` (a group). The id of an element on a
-box is the box's id, a hyphen, a letter for the kind of element, and a number if a box can have several: ``n12-p0`` is
-the pin of hook 0, and ``n12-p0-v`` the text that says what that hook did. An arrow is ``e12-0-15`` (from input 0 of
-node 12 to node 15) or ``en12-m3``.
+A box is ``n12`` (a node), ``m3`` (a module call), ``c3`` (a module with several calls, first ``m3``), ``o0`` (an
+optimizer) or ``g5`` (a group). The id of an element on a box is the box's id, a hyphen, a letter for the kind of
+element, and a number if a box can have several: ``n12-p0`` is the pin of hook 0, and ``n12-p0-v`` the text that says
+what that hook did. An arrow is ``e12-0-15`` (from input 0 of node 12 to node 15) or ``en12-m3``.
 """
 
 
@@ -15,6 +15,11 @@ def node_id(number: int) -> str:
 def call_id(number: int) -> str:
     """Return the id of the frame of a module call."""
     return f"m{number}"
+
+
+def shared_id(first_call: int) -> str:
+    """Return the id of the frame around the calls of one module."""
+    return f"c{first_call}"
 
 
 def group_id(number: int) -> str:

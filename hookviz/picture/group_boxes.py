@@ -84,6 +84,8 @@ class GroupBox:
     """The bars of a stack of equal calls, in the order of the calls; empty for other groups."""
     is_recomputed: bool = False
     """Whether checkpointing made its calls during a backward pass."""
+    call: int | None = None
+    """The number of the module call, if it is the box of one."""
 
     def longest_text(self, text_id: str) -> str:
         """Return the longest text that any step writes in one place; empty if none does."""
@@ -128,6 +130,7 @@ class GroupBoxes:
             inside.steps,
             [*self._make_bars(group.stacked_calls[::-1])] if group.kind == "stack" else [],
             is_recomputed(trace, group),
+            group.call,
         )
 
     def _make_bars(self, calls: list[Group]) -> Iterator[StackBar]:

@@ -86,7 +86,7 @@ def build_group_scene(view: View, activity: PassActivity, group_boxes: GroupBoxe
     )
     optimizers = make_optimizer_boxes(trace, steps)
     box_count = len(optimizers) + len(boxes) + len(calls) + len(view.closed_groups)
-    scene = Scene(trace, pass_id, boxes, arrows.single, calls, tree.graph, box_count)
+    scene = Scene(trace, pass_id, boxes, arrows.single, calls, tree.graph, box_count, has_relative_names=True)
     scene.optimizer_boxes = optimizers
     scene.group_boxes = [group_boxes.find(group) for group in view.closed_groups]
     scene.bundles = [*arrows.bundles.values()]

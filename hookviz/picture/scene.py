@@ -87,6 +87,8 @@ class Scene:
     """Node → output → the gradient that arrived there last, as text."""
     last_step: int = 0
     """The last step that it shows."""
+    has_relative_names: bool = False
+    """Whether names are relative to the frames in which they stand."""
     reserved_texts: dict[str, str] = field(default_factory=dict)
     """Id of a text in the layer of tensors, or of one that differs between variants → the text to reserve room for."""
     _text_owners: dict[str, TextOwner] = field(default_factory=dict)

@@ -14,11 +14,37 @@ from tests.unit.test_step_lines import NET, SCRIPT, run_script
 Opener = Callable[..., Page]
 
 
+SEVERAL = """
+import torch
+from torch import nn
+
+import hookviz as hv
+
+
+class Product(nn.Module):
+    def forward(self, a, b, c):
+        return a * b * c
+
+
+product = Product()
+a, b, c = (torch.full((2, 3), value, requires_grad=True) for value in (2.0, 3.0, 4.0))
+
+
+def scale_all_gradients(module, grad_input, grad_output):
+    return tuple(grad * 2 for grad in grad_input)
+
+
+product.register_full_backward_hook(scale_all_gradients)
+with hv.record(product) as trace:
+    product(a, b, c).sum().backward()
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("code")
     traces: dict[str, hv.Trace] = {}
-    for name, text in {"index": SCRIPT, "net": NET}.items():
+    for name, text in {"index": SCRIPT, "net": NET, "several": SEVERAL}.items():
         traces[name] = run_script(folder, text, f"{name}.py")["trace"]
         traces[name].to_html(folder / f"{name}.html")
     hv.Trace.to_html(traces["index"], folder / "redacted.html", source=False)
@@ -86,6 +112,23 @@ def test_the_arrow_stands_at_the_call_of_a_module_and_is_in_view_on_a_phone(open
         box, line_box = (page.locator(f".hv-program {part}").bounding_box() for part in (".hv-code", f"li{mark}"))
         assert box and line_box
         assert box["y"] <= line_box["y"] and line_box["y"] + line_box["height"] <= box["y"] + box["height"] + 1
+
+
+def test_before_and_after_of_several_gradients_are_in_sight_and_take_rows_from_the_code_while_they_need_them(
+    open_file: Opener,
+) -> None:
+    page = open_file("several")
+    player = player_of(page)
+    code = player.locator(".hv-program .hv-code")
+    heights = [(code.bounding_box() or {})["height"]]
+    go_to(page, "full backward hook ① on product")
+    panel, after = (player.locator(f'[data-hv="{part}"]').bounding_box() for part in ("panel", "after"))
+    assert panel and after and after["y"] + after["height"] <= panel["y"] + panel["height"]
+    assert "return tuple" in marked_lines(page)[0]
+    heights.append((code.bounding_box() or {})["height"])
+    press(page, "ArrowRight")
+    heights.append((code.bounding_box() or {})["height"])
+    assert 30 < heights[1] < heights[0] == heights[2]
 
 
 def test_a_page_without_source_has_no_code(open_file: Opener) -> None:

@@ -39,7 +39,8 @@ export function makeCards(cards, before, sign) {
  * @param {number} largest the size that fills a bar
  */
 function makeCard({ role, label, amounts }, was, largest) {
-  const card = makeElement("div", `hv-card hv-${role}`, "", { "data-hv": role });
+  const several = amounts.length > 1 ? " hv-several" : "";
+  const card = makeElement("div", `hv-card hv-${role}${several}`, "", { "data-hv": role });
   const title = makeElement("div", "hv-label");
   appendNames(title, label);
   card.append(title);

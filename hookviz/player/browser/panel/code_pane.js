@@ -6,6 +6,9 @@ import { escapeBidi, makeElement, makeShape, onAbort } from "../common/dom.js";
 /** @import { SourceText, StepWords } from "../common/payload" */
 /** @import { Context } from "../common/types" */
 
+/** The rows of code that are in sight in any case. */
+const LEAST_ROWS = 2;
+
 const ARROW = "M-7,0H3M-1,-6L7,0L-1,6z";
 
 export class CodePane {
@@ -55,6 +58,21 @@ export class CodePane {
       markLine(item, first + i === running);
       item.classList.toggle("hv-made", first + i === made);
     });
+    this.#reveal();
+  }
+
+  /**
+   * Takes as many rows from the code as the words above it need, but leaves a few.
+   * @param {number} pixels 0 or less gives all rows back
+   */
+  giveRoom(pixels) {
+    if (pixels <= 0 && !this.list.style.maxHeight) return;
+    this.list.style.maxHeight = "";
+    if (pixels <= 0) return;
+    const { height } = this.list.getBoundingClientRect();
+    const row = parseFloat(getComputedStyle(this.list).lineHeight);
+    const rows = Math.max(Math.floor((height - pixels) / row), LEAST_ROWS);
+    if (rows * row < height) this.list.style.maxHeight = `${rows * row}px`;
     this.#reveal();
   }
 

@@ -3,7 +3,7 @@
 import { hiddenNumbers, keepShapesTogether, makeCards, makeNumbers } from "./cards.js";
 import { makeClosing } from "./closing.js";
 import { CodePane, splitLines } from "./code_pane.js";
-import { appendNames, escapeBidi, focusedElement, makeElement, makeShape } from "../common/dom.js";
+import { appendNames, escapeBidi, focusedElement, makeElement, makeShape, onAbort } from "../common/dom.js";
 import { describeFlip } from "../compare/flip_result.js";
 import { makeMoves } from "./moves.js";
 import { makeFormulaSources, makeReasons } from "./reasons.js";
@@ -13,6 +13,9 @@ import { sayPosition } from "../common/pass_titles.js";
 /** @import { Say } from "../common/labels.js" */
 /** @import { HookText, StepWords } from "../common/payload" */
 /** @import { Context, LoadedRun } from "../common/types" */
+
+/** Pixels below the cards that are in sight with them. */
+const BELOW_CARDS = 4;
 
 const TICK = "M-6,0L-2,5L6,-5";
 
@@ -51,6 +54,9 @@ export class Panel {
     /** The words, which scroll, and below them the code, which stays. */
     this.column = makeElement("div", "hv-column");
     this.column.append(this.pane, this.code.pane);
+    const observer = new ResizeObserver(() => this.#showCards());
+    observer.observe(this.column);
+    onAbort(context.signal, () => observer.disconnect());
   }
 
   /** Whether the numbers behind the cards are shown; they stay shown from step to step. */
@@ -87,6 +93,14 @@ export class Panel {
     const numbers = /** @type {HTMLElement | null} */ (this.pane.querySelector(".hv-numbers summary"));
     if (hadFocus) (numbers ?? this.context.root).focus({ preventScroll: true });
     this.pane.scrollTop = 0;
+    this.#showCards();
+  }
+
+  /** Takes rows from the code if one would have to scroll to see what a step begins with and ends with. */
+  #showCards() {
+    this.code.giveRoom(0);
+    const after = this.pane.querySelector(".hv-before ~ .hv-after");
+    if (after) this.code.giveRoom(after.getBoundingClientRect().bottom + BELOW_CARDS - this.pane.getBoundingClientRect().bottom);
   }
 
   /**
