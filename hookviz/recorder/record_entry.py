@@ -18,7 +18,7 @@ from hookviz.autograd.torch_internals import require_internals
 from hookviz.recorder import torch_patches
 from hookviz.recorder.options import RecordOptions, Until
 from hookviz.recorder.recording import Recording
-from hookviz.support.interpreter import Uninterrupted
+from hookviz.support.interpreter import Uninterrupted, state_lock
 from hookviz.support.messages import N_, _
 from hookviz.trace.notes import HookvizWarning
 from hookviz.trace.value_rows import StatisticsMode
@@ -55,7 +55,7 @@ class RecordBlock:
         self._entered = True
         recording = new_recording(self._options)
         self._write_exception, self._note_exception = recording.write_exception, recording.note_exception
-        self._finalizer = weakref.finalize(self, end, recording)
+        self._finalizer = weakref.finalize(self, state_lock.call, end, recording)
         self._finalizer.atexit = False
         try:
             begin(recording)

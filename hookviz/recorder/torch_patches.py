@@ -59,6 +59,7 @@ from hookviz.recorder.torch.replacements import (
     replace_switches,
     tensor_hook_added,
 )
+from hookviz.support.interpreter import state_lock
 from hookviz.trace.hook_facts import HOOK_FACTS
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ _recordings_by_thread: dict[int, "Recording | None"] = {}
 """Thread → the recording that it began; None in a compiled region."""
 _open_recordings: set["Recording"] = set()
 """Recordings that have begun and not ended. While there is one, torch's functions are replaced, unless profiled."""
-_lock = threading.Lock()
 
 _ObservedCall: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
 """A module call: its recording, the call (None if it could not be observed), and the number of calls around it."""
@@ -94,7 +94,7 @@ def start_observing(recording: "Recording") -> None:
 
     While a profiler follows each Python call, it does so only when the profiler has stopped.
     """
-    with _lock:
+    with state_lock:
         if not _open_recordings:
             for switch in _PROFILER_SWITCHES:
                 switch.install()
@@ -108,7 +108,7 @@ def start_observing(recording: "Recording") -> None:
 
 def stop_observing(recording: "Recording") -> None:
     """Stop observing for ``recording``. The last recording restores torch's functions."""
-    with _lock:
+    with state_lock:
         _recordings_by_thread.pop(recording.thread, None)
         _open_recordings.discard(recording)
         if not _open_recordings:
@@ -122,7 +122,7 @@ def stop_observing(recording: "Recording") -> None:
 
 def _pause_or_resume(recording: "Recording", *, compiled: bool) -> bool:
     """Pause ``recording`` in a ``compiled`` region, or resume it; return False if it has ended."""
-    with _lock:
+    with state_lock:
         if recording in _open_recordings:
             _recordings_by_thread[recording.thread] = None if compiled else recording
         return recording in _open_recordings
@@ -307,7 +307,7 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
     @wraps(compile_)
     def observed_compile(*arguments: Any, **options: Any) -> Any:
         result = compile_(*arguments, **options)
-        with _lock:
+        with state_lock:
             if active.on and _open_recordings:
                 _watch_dynamo()  # ``torch.compile`` may just have loaded dynamo
         return result
@@ -350,7 +350,7 @@ def _watch_dynamo() -> None:
 
 def _instrument_again() -> None:
     """Instrument torch's functions again that were restored, unless nothing is replaced now."""
-    with _lock:
+    with state_lock:
         if _installed:
             _instrument_functions()
 
@@ -367,7 +367,7 @@ def _switch_region(region: RegionSwitch) -> None:
             outer_recording.guard(outer_recording.followers.tell, "region_ended")
         return
     recording = _recordings_by_thread.get(thread)
-    with _lock:
+    with state_lock:
         _recordings_before_regions.setdefault(thread, []).append(recording)
         # The compiler reads the code of what it compiles, and recompiles where that has changed.
         _restore_instrumented()
@@ -391,14 +391,14 @@ def _step_aside() -> None:
     if _installed:
         for recording in tuple(_open_recordings):
             recording.guard(recording.step_aside)
-        with _lock:
+        with state_lock:
             _restore_functions()
 
 
 def _step_back() -> None:
     """Put it back after a profiler has stopped, if it was taken out."""
     if not _installed:
-        with _lock:
+        with state_lock:
             _replace_functions()
         for recording in tuple(_open_recordings):
             recording.guard(recording.step_back)

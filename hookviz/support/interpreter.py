@@ -5,8 +5,10 @@ import importlib
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -46,6 +48,50 @@ class Uninterrupted:
                 self._handler(*self._interrupt)
 
 
+class StateLock:
+    """A lock around changes of what all threads share, which a thread never waits for while it holds it.
+
+    The garbage collector may run meanwhile and free an abandoned recording, whose end makes such changes, too. That is
+    done when the lock is released.
+
+    >>> lock = StateLock()
+    >>> with lock:
+    ...     lock.call(print, "after it")
+    ...     print("in it")
+    in it
+    after it
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._deferred: deque[Callable[[], None]] = deque()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        is_free = self._depth == 0
+        self._lock.release()
+        while is_free and self._deferred:
+            self._deferred.popleft()()
+
+    def call(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Call ``function``: now, or if this thread holds the lock, when it releases it."""
+        with self._lock:
+            is_held = self._depth > 0
+            if is_held:
+                self._deferred.append(partial(function, *arguments))
+        if not is_held:
+            function(*arguments)
+
+
+state_lock = StateLock()
+"""Guards the switches of the interpreter, and what a recording replaces in torch."""
+
+
 class SharedSwitch:
     """A setting of the whole interpreter that several threads may change at once.
 
@@ -54,20 +100,19 @@ class SharedSwitch:
 
     def __init__(self, change: Callable[[], Any], restore: Callable[[Any], None]) -> None:
         self._change, self._restore = change, restore
-        self._lock = threading.Lock()
         self._holders: set[object] = set()
         self._before: Any = None
 
     def acquire(self, holder: object) -> None:
         """Change the setting at least until ``holder`` releases it."""
-        with Uninterrupted(), self._lock:
+        with Uninterrupted(), state_lock:
             if not self._holders:
                 self._before = self._change()
             self._holders.add(holder)
 
     def release(self, holder: object) -> None:
         """End the hold of ``holder``, if it has one; without any other holder, restore the setting."""
-        with Uninterrupted(), self._lock:
+        with Uninterrupted(), state_lock:
             if holder in self._holders:
                 self._holders.remove(holder)
                 if not self._holders:

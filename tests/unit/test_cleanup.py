@@ -14,6 +14,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.autograd import deferred_values, graph, tensor_statistics
 from hookviz.recorder import torch_patches
+from hookviz.support.interpreter import state_lock
 from tests.requirements import needs_threads_that_compile
 from tests.scenes import Blocker, leaf
 from tests.waiting import PATIENCE
@@ -148,3 +149,22 @@ def test_objects_of_a_failed_pass_are_released_when_it_ends() -> None:
         assert reference() is None
     finally:
         gc.enable()
+
+
+def test_an_abandoned_recording_that_is_freed_while_torch_is_changed_ends_when_that_is_done() -> None:
+    seen: list[bool] = []
+
+    def abandon() -> None:
+        cycle: list[Any] = [hv.record()]
+        cycle[0].__enter__()
+        cycle.append(cycle)
+        del cycle
+        with state_lock:  # as while another recording begins
+            gc.collect()
+            seen.append(bool(torch_patches._open_recordings))
+        seen.append(bool(torch_patches._open_recordings))
+
+    thread = threading.Thread(target=abandon, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert seen == [True, False]
