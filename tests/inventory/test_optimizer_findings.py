@@ -95,6 +95,24 @@ def test_a_frozen_batch_norm_that_updates_its_statistics_is_a_remark() -> None:
     assert train_beside_a_frozen_norm(evaluates=True) == []
 
 
+def train_head(*, backbone: Callable[[], Any]) -> None:
+    net, head = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).requires_grad_(False), nn.Linear(4, 1)
+    optimizer = SGD(head.parameters(), lr=0.1)
+    for _ in range(2):
+        with backbone():
+            features = net(torch.randn(6, 3))
+        optimizer.zero_grad()
+        head(features).square().mean().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("backbone", [torch.no_grad, torch.enable_grad])
+def test_a_frozen_batch_norm_updates_its_statistics_without_a_graph_as_well(backbone: Callable[[], Any]) -> None:
+    with hv.record() as trace:
+        train_head(backbone=backbone)
+    assert [finding.kind for finding in trace.findings] == ["frozen_norm"]
+
+
 def clip_in_place() -> None:
     net = net_of(3, 4)
     optimizer = SGD(net.parameters(), lr=0.1)

@@ -67,7 +67,7 @@ def find_frozen_norms(facts: TrainingFacts) -> Iterator[Finding]:
             and call.module in numbers
             and not call.evaluates
             and not call.recomputed
-            and call.mode == "grad"
+            and call.mode != "checkpoint"
         ):
             steps.setdefault(call.module, step)
     if steps:
