@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.api.display import Displayable
 from hookviz.api.readings import TraceAnalyses, TraceListings
-from hookviz.support.atomic_files import write_atomically
+from hookviz.support.atomic_files import to_path, write_atomically
+from hookviz.support.messages import _
 from hookviz.trace import TraceData
 
 if TYPE_CHECKING:
@@ -95,10 +96,17 @@ class Trace(TraceAnalyses, TraceListings, Displayable):
         Raises:
             OSError: the file cannot be written; the message says why.
             TypeError: ``path`` is not a path.
-            ValueError: ``path`` contains a null character.
+            ValueError: ``path`` contains a null character, or is named like a web page.
         """
         from hookviz.storage.files import encode_trace
 
+        if to_path(path).suffix.lower() in (".html", ".htm"):
+            raise ValueError(
+                _(
+                    "save() writes a recording for hookviz.load(), and no page: choose another name than {name}, such "
+                    "as trace.json, or write the page with to_html()."
+                ).format(name=to_path(path).name)
+            )
         write_atomically(json.dumps(encode_trace(self._data), allow_nan=False), path)
 
     def to_html(

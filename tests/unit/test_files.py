@@ -192,3 +192,9 @@ def test_a_failed_save_keeps_the_old_file(trace: hv.Trace, tmp_path: Path) -> No
     with pytest.raises(TypeError):
         unencodable_trace.save(tmp_path / "t.json")
     assert hv.load(tmp_path / "t.json") == trace
+
+
+def test_a_recording_is_not_saved_under_the_name_of_a_page(trace: hv.Trace, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"choose another name than lesson\.html, such as trace\.json, or .* to_html"):
+        trace.save(tmp_path / "lesson.html")
+    assert not [*tmp_path.iterdir()]
