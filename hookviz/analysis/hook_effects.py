@@ -285,10 +285,10 @@ def _find_more_zeros(before: Value, after: Value) -> _Outcome | None:
     """Of a large tensor: more of its numbers are 0."""
     if before.zero is None or after.zero is None or after.zero <= before.zero:
         return None
-    count = f"{after.zero:,}"
-    parts = {"before": f"{before.zero:,}", "count": count, "total": f"{math.prod(after.shape):,}"}
-    text = N_("{hook} changed {what}: {count} of {total} numbers are 0, {before} were before")
-    return _Outcome(text, _("{count} zeros").format(count=count), parts)
+    more = f"{after.zero - before.zero:,}"
+    parts = {"more": more, "total": f"{math.prod(after.shape):,}"}
+    text = N_("{hook} changed {what}: {more} more of its {total} numbers are 0")
+    return _Outcome(text, _("{more} more zeros").format(more=more), parts)
 
 
 _OUTCOMES: tuple[Callable[[Value, Value], _Outcome | None], ...] = (

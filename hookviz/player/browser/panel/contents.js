@@ -73,6 +73,9 @@ export class Contents {
     const [first = "", ...rest] = isPredicting ? [say("contents_later")] : [...run.summary, ...found];
     const about = makeElement("span", "hv-about", content.title);
     this.summary.hidden = !this.#chips.length;
+    // Hooks that changed nothing are no alarm.
+    const areCalm = !isPredicting && run.firings.every(({ step }) => run.steps[step].sign !== "changed") && !run.silent.length;
+    this.summary.classList.toggle("hv-calm", areCalm);
     // On a phone the line ends where the screen ends.
     this.summary.title = [first, ...rest].join(" · ");
     this.summary.replaceChildren(makeElement("strong", "", first), rest.map((text) => ` · ${text}`).join(""), about);
