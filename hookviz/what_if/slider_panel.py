@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 import ipywidgets
@@ -17,6 +18,8 @@ from hookviz.what_if.experiment import OffHooks, Range, WhatIf
 from hookviz.what_if.runs import RecordedRun
 
 _SLIDER_STEPS = 100
+_ROUND = 1e-9
+"""A number that misses a whole one by less is whole."""
 _SLIDER_WIDTH = "min(480px, 90vw)"
 """With its name and its value: the track is as wide as a hand needs to choose one of its steps."""
 _SLIDER_HEIGHT = 32
@@ -70,9 +73,27 @@ def make_sliders(whatif: WhatIf, player: Player, show: ShowLine = _discard_line)
     return created
 
 
+def find_slider_step(low: float, high: float, value: float) -> float:
+    """Return the step of a slider: a round number of which ``value`` is a multiple, counted from ``low``.
+
+    A slider shows multiples of its step only, and would change another value before anybody moves it.
+
+    >>> find_slider_step(0, 8, 4.0), find_slider_step(-3, 3, 2.0), find_slider_step(0, 1, 0.125)
+    (0.05, 0.05, 0.005)
+    >>> round(find_slider_step(0, 1, 1 / 3) * 34, 6)
+    0.333333
+    """
+    power = floor(log10((high - low) / _SLIDER_STEPS))
+    for step in (float(f"{digit}e{power - down}") for down in (0, 1) for digit in (5, 2, 1)):
+        count = (value - low) / step
+        if step * _SLIDER_STEPS <= high - low and abs(count - round(count)) < _ROUND * max(count, 1):
+            return step
+    return (value - low) / ceil((value - low) / (high - low) * _SLIDER_STEPS)
+
+
 def _slider(name: str, bounds: Range, value: float) -> ipywidgets.FloatSlider:
     low, high = bounds
-    step = float(f"{(high - low) / _SLIDER_STEPS:.1g}")
+    step = find_slider_step(low, high, value)
     return ipywidgets.FloatSlider(
         value, min=low, max=high, step=step, description=name, readout_format=".4g", layout={"width": _SLIDER_WIDTH}
     )

@@ -459,6 +459,19 @@ def test_a_slider_starts_at_the_clamped_default_or_in_the_middle() -> None:
     assert whatif(run, a=(0, 10), b=(0, 3)).values == {"a": 5.0, "b": 3.0}
 
 
+@pytest.mark.parametrize("bounds", [(-3, 3), (0, 8), (0.1, 0.7), (-1e6, 2e6)])
+@pytest.mark.parametrize("value", [2.0, 0.3, 1 / 3])
+def test_a_slider_can_show_the_value_that_it_begins_with(bounds: tuple[float, float], value: float) -> None:
+    def run(x: float = value) -> None:
+        (torch.tensor(x, requires_grad=True) * 2).backward()
+
+    experiment = whatif(run, x=bounds)
+    (slider,) = make_sliders(experiment, experiment.player())
+    count = (slider.value - slider.min) / slider.step
+    assert count == pytest.approx(round(count), rel=1e-9)
+    assert 50 <= (slider.max - slider.min) / slider.step <= 2000
+
+
 @pytest.mark.parametrize(
     ("run", "ranges", "error", "message"),
     [

@@ -84,10 +84,12 @@ export class Panel {
     const hadFocus = Boolean(focusedElement(this.context.root)?.closest(".hv-numbers"));
     if (this.told.textContent) this.told.textContent = "";
     this.told.className = "hv-told";
-    const { head, lines } = this.#makeWords(step, words);
+    const { head, first, rest } = this.#makeWords(step, words);
     for (const child of [...this.pane.children]) if (!kept.includes(child)) child.remove();
     this.pane.prepend(head);
-    this.flip.after(...lines.filter((line) => line.hasChildNodes()));
+    for (const [place, lines] of /** @type {[Element, Element[]][]} */ ([[this.told, first], [this.flip, rest]])) {
+      place.after(...lines.filter((line) => line.hasChildNodes()));
+    }
     this.#fillMore(words);
     this.code.paint(words.code, this.context.run.steps[step].sign !== null);
     const numbers = /** @type {HTMLElement | null} */ (this.pane.querySelector(".hv-numbers summary"));
@@ -147,11 +149,13 @@ export class Panel {
     const head = makeHead(sayPosition(this.context, step), words.title);
     const isStart = step === 0 && run.steps.length > 1 && !baseline;
     const isEnd = step === run.steps.length - 1;
-    const lines = [
+    const first = [
       makeSentence(words, hook === null ? "" : content.hooks[hook].name),
       makeElement("p", "hv-start", isStart ? sayStart(run, say) : ""),
       makeElement("p", "hv-beside", this.#baselineSentence(step)),
       makeCards(words.cards, before?.cards ?? [], run.steps[step].sign),
+    ];
+    const rest = [
       ...this.#makeNumbers(words),
       makeMoves(words.moves),
       makeElement("p", "hv-facts", words.facts),
@@ -160,7 +164,7 @@ export class Panel {
       ...(hook === null ? [] : makeHookName(content.hooks[hook])),
       makeElement("p", "hv-next", words.next_hook),
     ];
-    return { head, lines };
+    return { head, first, rest };
   }
 
   /** @param {StepWords} words */
