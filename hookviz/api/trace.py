@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hookviz.picture import Figure
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
+    from hookviz.plots.plot import Kind, Plot
+    from hookviz.plots.series import Measure
 
 
 class Trace(TraceAnalyses, TraceListings, Displayable):
@@ -47,6 +49,33 @@ class Trace(TraceAnalyses, TraceListings, Displayable):
 
         at = None if step is None else self._data.at(step)
         return build_trace_figure(self._data, at, tensors=tensors, internal=internal)
+
+    def plot(self, kind: "Kind" = "layers", *, measure: "Measure" = "norm", step: int | None = None) -> "Plot":
+        """Plot the gradients of the layers, or the loss. It needs the extra ``plots``.
+
+        Args:
+            kind: ``layers``: a bar for each layer in one pass, with a line from its smallest to its largest number in
+                all passes; ``training``: a heat map of layers and passes; ``loss``: the number at which each pass
+                starts, and the learning rate if it changes.
+            measure: of a gradient as hooks left it, before it is added to ``.grad``: its ``norm``, the root mean square
+                of its numbers (``rms``), or the share of them that are 0 (``zeros``).
+            step: a step of the pass that ``layers`` shows, counted from 0; the last pass if None.
+
+        Raises:
+            ImportError: Matplotlib is not installed; the message says how to install it.
+            IndexError: the trace has no such step.
+            ValueError: there is no such kind or measure, or nothing was recorded that it could show.
+
+        >>> import torch, hookviz
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), torch.nn.Linear(2, 1))
+        >>> with hookviz.record(net) as trace:
+        ...     net(torch.ones(1, 2)).sum().backward()
+        >>> [name for name, _norm in trace.plot("layers").table.rows]
+        ['net.0.weight', 'net.0.bias', 'net.2.weight', 'net.2.bias']
+        """
+        from hookviz.plots.plot import make_plot
+
+        return make_plot(self._data, kind, measure, None if step is None else self._data.at(step))
 
     def diff(self, other: "Trace") -> "Comparison":
         """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.

@@ -42,8 +42,9 @@ LINKS = (
     Prose("Here [step 5](#step-5) and [a step that is not there](#step-500)."),
     "with hv.record() as second:\n    e.backward()\nsecond",
     Prose("There [step 3](#step-3), and [a heading](#step-by-step)."),
+    "second.plot()",
 )
-"""Two players, with links to their steps below each."""
+"""Two players, with links to their steps below each, and a plot."""
 
 SLIDERS = (
     "import torch, hookviz as hv\ndef run(x=3.0):\n    x = torch.tensor(x, requires_grad=True)\n"

@@ -14,7 +14,7 @@ import hookviz.course
 import hookviz.testing
 
 NAMES = """
-    Comparison Figure Finding Hook HookvizWarning Step Trace Value WhatIf
+    Comparison Figure Finding Hook HookvizWarning Plot Step Trace Value WhatIf
     doctor draw hooks language load record render whatif
 """
 COURSE = "Verdict check quiz report review"
@@ -22,7 +22,7 @@ TESTING = "assert_gradients_reach assert_hooks_fire"
 
 DESCRIBED = """
     animate diff dropped figure findings firings hooks lacks_passes notes pass_number
-    pass_numbers player rank ranks save statistics steps text to_html to_pandas to_records why
+    pass_numbers player plot rank ranks save statistics steps text to_html to_pandas to_records why
 """
 """The attributes of a trace that the manual describes."""
 ATTRIBUTES = {
@@ -37,6 +37,7 @@ ATTRIBUTES = {
     "Finding": "about advice cause certainty file hooks is_bad kind line line_role parameters passes sentence severity "
     "step text when",
     "Figure": "digraph pipe render svg",
+    "Plot": "figure save svg table title to_html",
     "WhatIf": "before change content hooks notes player ranges to_html traces values without",
     "Comparison": "content count first index lines player sentence texts to_html traces",
 }
@@ -61,6 +62,7 @@ def make_objects() -> dict[str, object]:
         trace.steps[0].after,
         hv.Finding(None, "nan", "It holds NaN.", "error"),
         trace.figure(),
+        trace.plot(),
         hv.whatif(run),
         trace.diff(trace),
     )
