@@ -187,6 +187,33 @@ class Trace(TraceAnalyses, TraceListings, Displayable):
         chosen = check_languages(languages)
         write_atomically(page(self._data, title, source=source, values=values, languages=chosen), path)
 
+    def to_tensorboard(self, folder: str | Path) -> None:
+        """Write the numbers of ``plot`` as curves for TensorBoard, which counts by the numbers of the passes.
+
+        There are the loss and the learning rate, and of each layer the three measures of its gradient. It needs the
+        extra ``tensorboard``.
+
+        Args:
+            folder: the folder of the run, such as ``runs/plain``; it is made if it is missing.
+
+        Raises:
+            ImportError: TensorBoard is not installed; the message says how to install it.
+            OSError: the folder cannot be written.
+            TypeError: ``folder`` is not a path.
+
+        >>> import tempfile, torch, hookviz
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> with hookviz.record() as trace:
+        ...     (x * x).backward()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     trace.to_tensorboard(folder)
+        ...     len(list(Path(folder).glob("events*")))
+        1
+        """
+        from hookviz.plots.tensorboard import write_tensorboard
+
+        write_tensorboard(self._data, folder)
+
     def animate(
         self,
         path: str | Path,

@@ -55,6 +55,7 @@ CHECKS: dict[str, Callable[[hv.Trace, Path], bool]] = {
     "to_html": lambda trace, folder: b"<html" in write(trace, "pass.html", folder),
     "to_pandas": lambda trace, _: list(trace.to_pandas()["hook"].dropna()) == ["c_hook"],
     "to_records": lambda trace, _: [row["norm_after"] for row in trace.to_records() if row["hook"]] == [6.0],
+    "to_tensorboard": lambda trace, folder: trace.to_tensorboard(folder) is None and any(folder.glob("events*")),
     "why": lambda trace, _: [reason.value.tolist() for reason in trace.why(6)] == [18, 12],
 }
 """Name → whether the recording of ``a``, ``b``, ``c``, ``d``, ``e`` shows what it should."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.util.tensor_util import make_ndarray
 from torch import nn
 from torch.optim import SGD
 
@@ -123,6 +125,18 @@ def test_a_trace_without_gradients_has_no_plot() -> None:
         trace.plot()
     with pytest.raises(ValueError, match="no pass started at a single number"):
         trace.plot("loss")
+
+
+def test_tensorboard_reads_the_loss_the_rate_and_each_layer(tmp_path: Path) -> None:
+    trace = train(3)
+    trace.to_tensorboard(tmp_path)
+    events = EventAccumulator(str(tmp_path)).Reload()
+    tags = set(events.Tags()["tensors"])
+    assert {"loss", "learning rate", "gradient norm/net.0.weight", "gradient zeros/net.2.bias"} <= tags
+    assert len(tags) == 2 + 3 * 4
+    read = [(event.step, make_ndarray(event.tensor_proto)) for event in events.Tensors("gradient norm/net.0.weight")]
+    rows = [row for row in trace.plot("training").table.rows if row[0] == "net.0.weight"]
+    assert read == [(int(number), pytest.approx(float(norm), rel=1e-3)) for _name, number, norm in rows]
 
 
 def test_without_matplotlib_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

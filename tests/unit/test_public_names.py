@@ -22,7 +22,7 @@ TESTING = "assert_gradients_reach assert_hooks_fire"
 
 DESCRIBED = """
     animate diff dropped figure findings firings hooks lacks_passes notes pass_number
-    pass_numbers player plot rank ranks save statistics steps text to_html to_pandas to_records why
+    pass_numbers player plot rank ranks save statistics steps text to_html to_pandas to_records to_tensorboard why
 """
 """The attributes of a trace that the manual describes."""
 ATTRIBUTES = {
