@@ -441,3 +441,46 @@ def test_a_tensor_made_from_tensors_is_an_op_that_cuts() -> None:
         torch.tensor(parts, requires_grad=True).sum().backward()
     [row] = missing_gradients(trace)
     assert row.place == "op" and "torch.tensor(parts, requires_grad=True)" in row.sentence
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_zeros_that_a_call_got_are_no_sign_of_another_one_that_returned_zeros(is_cut: bool) -> None:
+    part, user = two_layers()
+    nn.init.zeros_(part.weight)
+    nn.init.zeros_(part.bias)
+    with hv.record(part, user) as trace:
+        made = part(torch.ones(2))
+        user(made.detach() if is_cut else torch.zeros(2)).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == ("between" if is_cut else "after")
+
+
+class Fuse(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> Any:
+        return self.layer(torch.cat([a, b]))
+
+
+class FuseDetached(Fuse):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> Any:
+        return self.layer(torch.cat([a.detach(), b]))
+
+
+@pytest.mark.parametrize("kind", [Fuse, FuseDetached])
+def test_of_several_inputs_it_is_not_said_which_one_brought_its_graph(kind: type[Fuse]) -> None:
+    (a, b), fuse = two_layers(), kind()
+
+    def train() -> None:
+        left = a(torch.ones(2))
+        left = left if kind is FuseDetached else torch.from_numpy(left.detach().numpy().copy())
+        fuse(left, b(torch.ones(2))).sum().backward()
+
+    with hv.record(a, b, fuse) as trace:
+        train()
+    [row] = missing_gradients(trace)
+    assert row.place == "taken" and "with its graph" not in row.sentence
+    assert "fuse got the numbers that a returned. Before it got them or in the forward of fuse" in row.sentence
+    assert ("a.detach()" if kind is FuseDetached else "left.detach().numpy()") in row.sentence

@@ -5,7 +5,11 @@ from itertools import takewhile
 
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls
-from hookviz.trace.values import as_tuple
+from hookviz.trace.value_rows import ValueRow
+from hookviz.trace.values import as_tuple, flatten_numbers
+
+_WITH_GRADIENTS = ("float", "bfloat", "complex")
+"""The beginnings of the types that can require grad."""
 
 
 class CallFlow:
@@ -153,7 +157,10 @@ class CallFlow:
         return bare[-1][-1] if bare else None
 
     def list_takers(self, call: int) -> list[int]:
-        """Return the later calls that recorded a graph and were given what ``call`` returned, in order."""
+        """Return the later calls that recorded a graph and were given what ``call`` returned, in order.
+
+        Equal numbers tell, unless all of them are the same, as zeros are: then the memory has to be the same as well.
+        """
         if call not in self._takers:
             self._takers[call] = self._find_takers(call)
         return self._takers[call]
@@ -164,12 +171,33 @@ class CallFlow:
         if end is None or not returned:
             return []
         calls = self.trace.calls
+        telling = [value for value in returned if not _is_constant(value)]
         later = [(other, begin) for other, begin in self.begin.items() if begin > end and calls[other].mode == "grad"]
         given = ((other, self._numbers(self.trace.rows[begin].after)) for other, begin in later)
-        return [other for other, values in given if any(value in returned for value in values)]
+        sought = ((other, values, returned if call in calls[other].cut_from else telling) for other, values in given)
+        return [other for other, values, known in sought if any(value in known for value in values)]
 
-    def _numbers(self, indices: object) -> list[object]:
+    def gets_graph(self, taker: int, call: int) -> bool:
+        """Whether a call got what ``call`` returned with its graph: no other input of it may have brought one."""
+        row, begin, end = self.trace.calls[taker], self.begin.get(taker), self.end.get(call)
+        if not row.takes_grad or begin is None or end is None or self._lacks_graph(taker, call):
+            return False
+        returned = self._numbers(self.trace.rows[end].after)
+        inputs = [self.trace.values[index] for index in as_tuple(self.trace.rows[begin].after)]
+        return all(value in returned for value in inputs if value[1].startswith(_WITH_GRADIENTS))
+
+    def _numbers(self, indices: object) -> list[ValueRow]:
         """Return the rows of values of which more than a shape is known."""
         indexes = as_tuple(indices)
         rows = [self.trace.values[index] for index in indexes if isinstance(index, int)]
         return [row for row in rows if row[3] is not None or row[4] is not None]
+
+
+def _is_constant(row: ValueRow) -> bool:
+    """Return whether a tensor has the same number everywhere, or is a single 0 or 1: equal ones are met by chance."""
+    _shape, _dtype, _device, kept, statistics, _note = row
+    if statistics is not None:
+        low, high, _mean, norm, *_rest = statistics
+        return norm == 0 or (low is not None and low == high)
+    numbers = list(flatten_numbers(kept))
+    return numbers.count(numbers[0]) == len(numbers) and (len(numbers) > 1 or numbers[0] in (0, 1)) if numbers else True

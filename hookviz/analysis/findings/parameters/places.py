@@ -132,6 +132,75 @@ class _BareCalls:
         return Place("no_grad", join_sentences(sentences), step, switches[0], is_likely=True)
 
 
+class _Forwards:
+    """Finds the places in the forward of a call, in front of it, or in a hook of it."""
+
+    def __init__(self, trace: TraceData, code: CallCode, flow: CallFlow) -> None:
+        self.trace, self._code, self._flow = trace, code, flow
+
+    def on_the_way(self, path: tuple[int, int], taker: int, names: dict[str, str]) -> Place:
+        """The place in front of a call or in its forward: it was given the numbers, and some graph."""
+        text = _(
+            "{user} got the numbers that {on} returned. Before it got them or in the forward of {user} the graph is "
+            "cut, or that input is not used for {root}."
+        )
+        before = self._code.read_after(
+            path, self._code.lines.get(taker), names["root"], self._flow.list_takers(path[1])
+        )
+        inside = self._code.read_inside(taker)
+        code = list(dict.fromkeys([*before.code, *inside.code]))
+        reading = Reading(code, before.other or inside.other)
+        return _make_place("taken", text.format(**names), self._flow.begin.get(taker), reading)
+
+    def inside_of(self, call: int, names: dict[str, str]) -> Place:
+        """The place in the forward of a call that was given a graph, and of which the pass used something else."""
+        text = _(
+            "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
+            "input is not used for {root}."
+        )
+        reading, step = self._code.read_inside(call), self._flow.begin.get(call)
+        replacing = self._flow.find_replaced_inputs(call)
+        if replacing is None:
+            return _make_place("taken", text.format(**names), step, reading)
+        text = _(
+            "{user} got what {on} returned, with its graph, and {hook} replaced it (step {step}). In that hook or in "
+            "the forward of {user} the graph is cut, or what the hook returned is not used for {root}."
+        )
+        sentence = text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names)
+        index = self.trace.rows[replacing].hook
+        assert index is not None
+        code = dict.fromkeys([*self._code.read_hook(index), *reading.code])
+        return _make_place("taken", sentence, step, reading._replace(code=list(code)))
+
+    def inside(self, call: int, names: dict[str, str]) -> Place:
+        """The place in a call that was given a graph, and returned something without one."""
+        replacing, step = self._flow.find_replaced_inputs(call), self._flow.end.get(call)
+        if replacing is None:
+            text = _(
+                "The graph is cut in the forward of {on}: what it returned does not require grad (detach, no_grad, "
+                ".data, numpy, or an op without a gradient)."
+            )
+            return Place("inside", text.format(**names), step)
+        text = _(
+            "The graph is cut in {hook}, which replaced the inputs of {on} (step {step}), or in the forward of {on}: "
+            "what it returned does not require grad."
+        )
+        return Place("inside", text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names), step)
+
+    def _name_hook(self, step: int) -> str:
+        hook = self.trace.steps[step].hook
+        assert hook is not None
+        return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
+
+    def after_hook(self, step: int) -> Place:
+        index = self.trace.rows[step].hook
+        assert index is not None
+        hook = self.trace.hook(index)
+        sentence = _("{hook} on {on} returned a tensor without a graph, which replaced the output (step {step}).")
+        text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
+        return Place("hook", text, step, None if hook.line is None else CodePlace(hook.file, hook.line))
+
+
 class PlaceFinder:
     """Finds the places for the parameters of one trace."""
 
@@ -141,6 +210,7 @@ class PlaceFinder:
         self._follows_ops = follows_ops(trace)
         self._flow, self._root = CallFlow(trace), name_last_root(trace)
         self._bare_calls = _BareCalls(trace, self._code, self._flow)
+        self._forwards = _Forwards(trace, self._code, self._flow)
 
     def find(self, owner: str, module: int | None, frozen: bool = False) -> Place:
         """Return the place where the graph between a module, named ``owner``, and the loss is cut.
@@ -268,12 +338,13 @@ class PlaceFinder:
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
         last, user = self._flow.follow(call)
+        forwards = self._forwards
         names = {**names, "on": self.trace.plain_call(last)}
         replaced = self._flow.find_replacing_hook(last)
         if replaced is not None:
-            return self._after_hook(replaced)
+            return forwards.after_hook(replaced)
         if self.trace.calls[last].gives_grad is False:
-            return self._inside(last, names)
+            return forwards.inside(last, names)
         if user is not None:
             is_same = self.trace.calls[last].module == self.trace.calls[user].module
             name = self.trace.call if is_same else self.trace.plain_call
@@ -282,60 +353,14 @@ class PlaceFinder:
         takers = self._flow.list_takers(last)
         taker = next((one for one in takers if self.trace.calls[one].takes_grad and one in self._flow.used), None)
         if taker is not None:
-            return self._inside_of(taker, {**names, "user": self.trace.plain_call(taker)})
+            names["user"] = self.trace.plain_call(taker)
+            is_whole = self._flow.gets_graph(taker, last)
+            return forwards.inside_of(taker, names) if is_whole else forwards.on_the_way((call, last), taker, names)
         outer = self._flow.find_outer(last)
         if outer is None:
             return self._with_code("after", names, (call, last), self._code.pass_line)
         names["outer"] = self.trace.plain_call(outer)
         return self._with_code("within", names, (call, last), None)
-
-    def _inside_of(self, call: int, names: dict[str, str]) -> Place:
-        """The place in the forward of a call that was given a graph, and of which the pass used something else."""
-        text = _(
-            "{user} got what {on} returned, with its graph. In the forward of {user} the graph is cut, or that "
-            "input is not used for {root}."
-        )
-        reading, step = self._code.read_inside(call), self._flow.begin.get(call)
-        replacing = self._flow.find_replaced_inputs(call)
-        if replacing is None:
-            return _make_place("taken", text.format(**names), step, reading)
-        text = _(
-            "{user} got what {on} returned, with its graph, and {hook} replaced it (step {step}). In that hook or in "
-            "the forward of {user} the graph is cut, or what the hook returned is not used for {root}."
-        )
-        sentence = text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names)
-        index = self.trace.rows[replacing].hook
-        assert index is not None
-        code = dict.fromkeys([*self._code.read_hook(index), *reading.code])
-        return _make_place("taken", sentence, step, reading._replace(code=list(code)))
-
-    def _inside(self, call: int, names: dict[str, str]) -> Place:
-        """The place in a call that was given a graph, and returned something without one."""
-        replacing, step = self._flow.find_replaced_inputs(call), self._flow.end.get(call)
-        if replacing is None:
-            text = _(
-                "The graph is cut in the forward of {on}: what it returned does not require grad (detach, no_grad, "
-                ".data, numpy, or an op without a gradient)."
-            )
-            return Place("inside", text.format(**names), step)
-        text = _(
-            "The graph is cut in {hook}, which replaced the inputs of {on} (step {step}), or in the forward of {on}: "
-            "what it returned does not require grad."
-        )
-        return Place("inside", text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names), step)
-
-    def _name_hook(self, step: int) -> str:
-        hook = self.trace.steps[step].hook
-        assert hook is not None
-        return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
-
-    def _after_hook(self, step: int) -> Place:
-        index = self.trace.rows[step].hook
-        assert index is not None
-        hook = self.trace.hook(index)
-        sentence = _("{hook} on {on} returned a tensor without a graph, which replaced the output (step {step}).")
-        text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
-        return Place("hook", text, step, None if hook.line is None else CodePlace(hook.file, hook.line))
 
     def _with_code(self, key: str, names: dict[str, str], path: tuple[int, int], until: LineRow | None) -> Place:
         """Make a place after the last call that a graph reached, with the code that can cut there."""
