@@ -193,6 +193,8 @@ class CallRow(NamedTuple):
     """The values of the tensors that it was given, edited in place and returned, as an inplace ReLU does."""
     cuts: tuple[tuple[CallIndex, CutIndex], ...] = ()
     """What cut off the output of one of these calls, if the recording followed ops."""
+    forward_grad: bool | None = None
+    """Whether what its forward returned required grad before the first forward hook; None if there was no hook."""
 
 
 class ReturnedPart(NamedTuple):

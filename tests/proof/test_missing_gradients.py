@@ -306,3 +306,36 @@ def test_many_parameters_are_counted_by_the_modules_that_hold_them() -> None:
     [finding] = trace.findings
     names = "stack.stem.weight, stack.stem.bias, 4 parameters of stack.blocks.0, 4 parameters of stack.blocks.1"
     assert finding.sentence == f"No gradient reaches {names}."
+
+
+def halve(_module: nn.Module, _inputs: object, output: torch.Tensor) -> torch.Tensor:
+    return output / 2
+
+
+def detach(_module: nn.Module, _inputs: object, output: torch.Tensor) -> torch.Tensor:
+    return output.detach()
+
+
+@pytest.mark.parametrize(("hooks", "place"), [([halve, detach], "inside"), ([detach], "hook"), ([halve], "")])
+def test_a_hook_is_named_only_if_no_other_one_may_have_cut(hooks: list[Any], place: str) -> None:
+    encoder, head = nn.Linear(2, 2), nn.Linear(2, 1)
+    for hook in hooks:
+        encoder.register_forward_hook(hook)
+    with hv.record(encoder, head) as trace:
+        head(encoder(ones())).sum().backward()
+    assert [row.place for row in missing_gradients(trace)] == ([place] if place else [])
+    sentences = [row.sentence for row in missing_gradients(trace) if row.place == "inside"]
+    assert all("a hook that replaced its output: halve, detach." in sentence for sentence in sentences)
+
+
+def test_a_hook_is_not_named_if_what_it_got_had_no_graph() -> None:
+    class Cut(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x).detach()
+
+    encoder, head = Cut(2, 2), nn.Linear(2, 1)
+    encoder.register_forward_hook(halve)
+    with hv.record(encoder, head) as trace:
+        head(encoder(ones())).sum().backward()
+    [row] = missing_gradients(trace)
+    assert row.place == "inside" and "halve" not in row.sentence

@@ -19,6 +19,7 @@ from hookviz.recorder.modules.module_hooks import ModuleHooksObserver, ModuleObs
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.session import Session, is_outermost
 from hookviz.recorder.torch.compiled_regions import is_restoring_saved_tensors
+from hookviz.recorder.torch.grad_modes import requires_grad
 from hookviz.support.source_code import describe_function
 from hookviz.trace import HookPlace, Note, StepKind, StepRow
 
@@ -42,6 +43,12 @@ class CallLog:
         labels = (_leaf_labels(before), _leaf_labels(after))
         values = {"before": _value_numbers(before), "after": _value_numbers(after), "labels": labels}
         self.trace.rows.append(StepRow(self._find_pass(), kind, call=call, **values, **more))
+
+    def note_forward(self, call: int, items: Sequence[Any]) -> None:
+        """Note whether what a forward returned requires grad, before a hook replaces it."""
+        row = self.trace.calls[call]
+        if not row.transformed:
+            self.trace.calls[call] = row._replace(forward_grad=requires_grad(items))
 
     def _find_pass(self) -> int:
         running = None if is_outermost() or not is_restoring_saved_tensors() else self.session.passes.current()
@@ -281,7 +288,9 @@ class ForwardHooks:
             return
         call.finish_hooks(now)  # a last global hook without an observer after it: the module's own hooks come next
         if not call.forward_logged:
-            call.log.outputs.note(call.index, labelled_leaves("output", given[-1]))
+            labelled = list(labelled_leaves("output", given[-1]))
+            call.log.outputs.note(call.index, labelled)
+            call.log.note_forward(call.index, [item for _label, item in labelled])
             call.log_forward(now)
 
 

@@ -89,13 +89,17 @@ class CallFlow:
         without = [one for one in takers if self._lacks_graph(one, call) and calls[one].parent not in takers]
         return call, without[-1] if without and not goes_on else None
 
-    def find_replacing_hook(self, call: int) -> int | None:
-        """Return the step of a forward hook that gave a call, or one around it, an output without a graph."""
+    def list_replacing_hooks(self, call: int) -> list[int]:
+        """Return the steps of the forward hooks that may have cut the graph of a call, or of one around it.
+
+        They replaced the output of the innermost one that returned no graph, unless its forward returned none, either.
+        """
         calls = takewhile(lambda outer: outer not in self.used, iter_enclosing_calls(self.trace, call))
-        cut = {outer for outer in calls if self.trace.calls[outer].gives_grad is False}
-        steps = self.trace.lookup.steps_of_kinds("forward_hook") if cut else []
-        rows = self.trace.rows
-        return next((step for step in steps if rows[step].call in cut and rows[step].effect == "replaced"), None)
+        cut = next((outer for outer in calls if self.trace.calls[outer].gives_grad is False), None)
+        if cut is None or self.trace.calls[cut].forward_grad is False:
+            return []
+        rows = ((step, self.trace.rows[step]) for step in self.trace.lookup.steps_of_kinds("forward_hook"))
+        return [step for step, row in rows if row.call == cut and row.effect == "replaced" and row.hook is not None]
 
     def find_replaced_inputs(self, call: int) -> int | None:
         """Return the last step of a forward pre-hook that replaced the inputs of a call."""

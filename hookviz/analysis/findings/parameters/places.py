@@ -9,7 +9,7 @@ from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, de
 from hookviz.analysis.findings.parameters.call_flow import CallFlow
 from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
 from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
-from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import LineRow, MissingRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
@@ -192,13 +192,19 @@ class _Forwards:
         assert hook is not None
         return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
 
-    def after_hook(self, step: int) -> Place:
-        index = self.trace.rows[step].hook
-        assert index is not None
-        hook = self.trace.hook(index)
+    def after_hooks(self, steps: list[int]) -> Place:
+        """The place at forward hooks that replaced the output of a call, which had no graph afterwards."""
+        rows = [self.trace.rows[step] for step in steps]
+        hooks, call = [self.trace.hook(row.hook) for row in rows if row.hook is not None], rows[0].call
+        assert call is not None
+        if len(steps) > 1 or not self.trace.calls[call].forward_grad:
+            text = _("The graph is cut in the forward of {on}, or in a hook that replaced its output: {hooks}.")
+            names = {"on": self.trace.plain_call(call), "hooks": join_list(hook.label for hook in hooks)}
+            return Place("inside", text.format(**names), self._flow.end.get(call))
+        [hook] = hooks
         sentence = _("{hook} on {on} returned a tensor without a graph, which replaced the output (step {step}).")
-        text = sentence.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")
-        return Place("hook", text, step, None if hook.line is None else CodePlace(hook.file, hook.line))
+        text = sentence.format(hook=hook.label, on=hook.on, step=f"{steps[0] + 1:,}")
+        return Place("hook", text, steps[0], None if hook.line is None else CodePlace(hook.file, hook.line))
 
 
 class PlaceFinder:
@@ -338,11 +344,10 @@ class PlaceFinder:
     def _after(self, call: int, names: dict[str, str]) -> Place:
         """The place after a call that recorded a graph of which nothing belongs to a pass."""
         last, user = self._flow.follow(call)
-        forwards = self._forwards
         names = {**names, "on": self.trace.plain_call(last)}
-        replaced = self._flow.find_replacing_hook(last)
-        if replaced is not None:
-            return forwards.after_hook(replaced)
+        replacing, forwards = self._flow.list_replacing_hooks(last), self._forwards
+        if replacing:
+            return forwards.after_hooks(replacing)
         if self.trace.calls[last].gives_grad is False:
             return forwards.inside(last, names)
         if user is not None:
