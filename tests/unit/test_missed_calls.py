@@ -92,3 +92,79 @@ def test_what_called_the_parts_of_a_module_is_named_though_both_are_gone() -> No
     finding = find_silent(program)
     assert finding.kind == "bypassed"
     assert "features.0 was called by features, a Sequential" in finding.cause
+
+
+class Several(nn.Module):
+    """Calls a part once for each of its inputs but the first, and one behind a condition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.adapter, self.side, self.head = (nn.Linear(2, 2) for _ in range(4))
+
+    def forward(self, views: list[torch.Tensor]) -> torch.Tensor:
+        hidden = self.body(views[0])
+        extra = [self.adapter(view) for view in views[1:]]
+        if extra:
+            for view in views[2:]:
+                hidden = hidden + self.side(view)
+        return self.head(sum(extra, hidden))  # type: ignore[no-any-return]
+
+
+def test_a_line_that_may_have_run_is_not_said_not_to_have_run() -> None:
+    def program(part: str) -> None:
+        net = Several()
+        net.get_submodule(part).register_forward_hook(look)
+        net([torch.ones(2)]).sum().backward()
+
+    assert "Its forward" not in find_silent(lambda: program("adapter")).cause
+    finding = find_silent(lambda: program("side"))
+    assert finding.cause.endswith("which did not run.")
+    assert finding.line == line_of("hidden = hidden + self.side(view)")
+
+
+class Gated(nn.Module):
+    """Uses a parameter only where a flag is set."""
+
+    def __init__(self, *, on: bool = False) -> None:
+        super().__init__()
+        self.linear, self.gate, self.on, self.hard = nn.Linear(2, 2), nn.Parameter(torch.ones(2)), on, True
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = self.linear(x)
+        if self.on:
+            hidden = hidden * self.gate
+        return hidden  # type: ignore[no-any-return]
+
+
+class GatedEitherWay(Gated):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.on:
+            return self.linear(x) * self.gate.round().to(torch.int)  # type: ignore[no-any-return]
+        return self.linear(x) * self.gate.ceil().to(torch.int)  # type: ignore[no-any-return]
+
+
+class GatedAndCut(Gated):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        gate = torch.ones(2)
+        if self.on:
+            gate = self.gate.exp()
+        return self.linear(x) * gate.detach()  # type: ignore[no-any-return]
+
+
+class GatedTwice(Gated):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = self.linear(x)
+        if not self.on:
+            if not self.hard:
+                hidden = hidden * self.gate
+            hidden = hidden + 1
+        return hidden  # type: ignore[no-any-return]
+
+
+def test_an_if_is_named_only_if_nothing_else_can_be_why_a_parameter_is_not_used() -> None:
+    for kind, on in ((Gated, False), (GatedEitherWay, True), (GatedAndCut, True), (GatedTwice, False)):
+        net = kind(on=on)
+        with hv.record(net) as trace:
+            net(torch.ones(2)).sum().backward()
+        (finding,) = [row for row in trace.findings if "net.gate" in row.parameters]
+        assert ("decides whether they are used" in finding.cause) == (kind is Gated)

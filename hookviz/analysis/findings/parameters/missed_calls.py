@@ -10,7 +10,11 @@ from hookviz.analysis.findings.parameters.cutting_code import parse_source
 from hookviz.support.messages import _, join_sentences
 from hookviz.support.source_code import CodePlace
 
-_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_ENDS = (ast.Return, ast.Continue, ast.Break)
+"""The ends of a block that lead past what comes after it; after ``raise``, a forward does not return at all."""
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_UNSEEN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.BoolOp)
+"""The expressions of which a part may not run although their line does."""
 
 
 class MissedCall(NamedTuple):
@@ -18,38 +22,48 @@ class MissedCall(NamedTuple):
 
     sentence: str
     code: CodePlace
+    is_likely: bool = False
+    """Whether the forward also calls what was not followed, which may cut the graph."""
 
 
 class _Branch(NamedTuple):
-    """An ``if`` that can lead past a piece of code."""
+    """Something that can lead past a piece of code: most often a side of an ``if``."""
 
     line: int
-    text: str
+    text: str = ""
+    """The condition of the ``if``; empty for a loop, or a ``return`` somewhere in what comes before."""
+    side: int = 0
+    """0 if the code runs where the condition holds, 1 if it runs otherwise."""
+    in_line: bool = False
+    """Whether the line may have run all the same, as that of a comprehension over nothing."""
 
 
 _IsUse = Callable[[ast.expr], bool]
 """Tells whether an expression is a use of what is looked for."""
+_Use = tuple[int, tuple[_Branch, ...]]
+"""The line of a use, and what can lead past it."""
 
 
 def find_missed_use(code: CallCode, module: int, attribute: str) -> MissedCall | None:
     """Say because of which ``if`` the forward of a module did not use its parameter; None if the text does not show it.
 
-    That is so if each use in the text of the forward stands behind the same ``if``.
+    That is so if each use in the text of the forward stands on the same side of the same ``if`` and of no other, and
+    no code of the forward can cut the graph of what a use gives.
     """
     region = code.find_forward(module)
     function = None if region is None else _find_function(code, region)
     if region is None or function is None:
         return None
-    source = code.trace.sources[region[0]]
-    found = list(_find_uses(function.body, partial(_is_attribute, attribute), ()))
-    branches = {branches[-1] for _ignored, branches in found if branches}
-    if len(branches) != 1 or not all(branches for _ignored, branches in found):
+    reading, source = code.read([region]), code.trace.sources[region[0]]
+    ways = {branches for _line, branches in _list_uses(function, partial(_is_attribute, attribute))}
+    way = ways.pop() if len(ways) == 1 else ()
+    if len(way) != 1 or not way[0].text or reading.code:
         return None
-    branch = branches.pop()
+    [branch] = way
     place = CodePlace(source.file, branch.line + source.line - 1)
     text = _("In the forward of {class}, if {condition} ({where}) decides whether they are used.")
     names = {"class": code.trace.modules[module].kind, "condition": branch.text}
-    return MissedCall(text.format(where=place.where, **names), place)
+    return MissedCall(text.format(where=place.where, **names), place, bool(reading.other))
 
 
 def _is_attribute(attribute: str, part: ast.expr) -> bool:
@@ -69,13 +83,13 @@ def find_missed_call(code: CallCode, caller: int, attribute: str) -> MissedCall 
         start = CodePlace(source.file, lines.first)
         text = _("Its forward ({where}) does not name {name}.").format(where=start.where, name=attribute)
         return MissedCall(text, start)
-    found = list(_find_uses(function.body, partial(_calls_part, attribute), ()))
-    if len(found) != 1:
+    found = _list_uses(function, partial(_calls_part, attribute))
+    if len(found) != 1 or any(branch.in_line for branch in found[0][1]):
         return None
     line, branches = found[0]
     place = CodePlace(source.file, line + shift)
     sentence = _("Its forward calls it at {where}, which did not run.").format(where=place.where)
-    if len(branches) != 1:
+    if len(branches) != 1 or not branches[0].text:
         return MissedCall(sentence, place)
     place = CodePlace(source.file, branches[0].line + shift)
     more = _("What decides is if {condition} ({where}).").format(condition=branches[0].text, where=place.where)
@@ -100,41 +114,55 @@ def _find_function(code: CallCode, region: Region) -> ast.FunctionDef | ast.Asyn
     return next((node for node in nodes if node.end_lineno == lines.last and node.lineno >= lines.first), None)
 
 
-def _find_uses(
-    statements: Sequence[ast.stmt], is_use: _IsUse, around: tuple[_Branch, ...]
-) -> Iterator[tuple[int, tuple[_Branch, ...]]]:
+def _list_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, is_use: _IsUse) -> list[_Use]:
+    """List the uses in a function; none if some of them stand where it is not followed what leads past them."""
+    found = list(_find_uses(function.body, is_use, ()))
+    total = sum(isinstance(node, ast.expr) and is_use(node) for node in ast.walk(function))
+    return found if len(found) == total else []
+
+
+def _find_uses(statements: Sequence[ast.stmt], is_use: _IsUse, around: tuple[_Branch, ...]) -> Iterator[_Use]:
     """Yield the line of each use, with the conditions that can lead past it."""
     passed = around
     for statement in statements:
-        blocks = [block for block in _list_blocks(statement) if block]
-        inner = passed
-        if isinstance(statement, ast.If):
-            inner = (*passed, _Branch(statement.lineno, ast.unparse(statement.test)))
-        for block in blocks:
-            yield from _find_uses(block, is_use, inner)
-        own = [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)]
-        for expression in own:
-            yield from _find_in_expression(expression, is_use, passed)
-        if isinstance(statement, ast.If) and any(isinstance(block[-1], _ENDS) for block in blocks):
-            passed = inner
+        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        for side, block in enumerate(blocks):
+            yield from _find_uses(block, is_use, (*passed, *_list_branches(statement, side)))
+        for part in ast.iter_child_nodes(statement):
+            if not isinstance(part, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+                yield from _find_in_expression(part, is_use, passed)
+        passed += _list_ends(statement, [side for side, block in enumerate(blocks) if block and _ends(block)])
 
 
-def _list_blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
-    return [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+def _ends(block: Sequence[ast.stmt]) -> bool:
+    return isinstance(block[-1], _ENDS)
 
 
-def _find_in_expression(
-    expression: ast.expr, is_use: _IsUse, around: tuple[_Branch, ...]
-) -> Iterator[tuple[int, tuple[_Branch, ...]]]:
+def _list_branches(statement: ast.stmt, side: int) -> tuple[_Branch, ...]:
+    """List what can lead past a block of a statement, which is its first or second one."""
+    if isinstance(statement, ast.If):
+        return (_Branch(statement.lineno, ast.unparse(statement.test), side),)
+    return (_Branch(statement.lineno),) if isinstance(statement, _LOOPS) else ()
+
+
+def _list_ends(statement: ast.stmt, ended: Sequence[int]) -> tuple[_Branch, ...]:
+    """List what in a statement, some of whose blocks end the forward or the round, can lead past what comes after."""
+    is_if = isinstance(statement, ast.If)
+    direct = _list_branches(statement, 1 - ended[0]) if is_if and ended else ()
+    returns = sum(isinstance(node, ast.Return) for node in ast.walk(statement))
+    return (*direct, _Branch(statement.lineno)) if returns > (len(ended) if is_if else 0) else direct
+
+
+def _find_in_expression(part: ast.AST, is_use: _IsUse, around: tuple[_Branch, ...]) -> Iterator[_Use]:
     """Yield the uses in an expression; ``a if condition else b`` is a branch, too."""
-    if is_use(expression):
-        yield expression.lineno, around
-    for child in ast.iter_child_nodes(expression):
-        if isinstance(child, ast.expr):
-            is_branch = isinstance(expression, ast.IfExp) and child is not expression.test
-            test = expression.test if isinstance(expression, ast.IfExp) else None
-            more = (_Branch(expression.lineno, ast.unparse(test)),) if is_branch and test is not None else ()
-            yield from _find_in_expression(child, is_use, (*around, *more))
+    if isinstance(part, ast.expr) and is_use(part):
+        yield part.lineno, around
+    inner = (*around, _Branch(part.lineno, in_line=True)) if isinstance(part, _UNSEEN) else around
+    for child in ast.iter_child_nodes(part):
+        more = inner
+        if isinstance(part, ast.IfExp) and child is not part.test:
+            more = (*inner, _Branch(part.lineno, ast.unparse(part.test), int(child is part.orelse)))
+        yield from _find_in_expression(child, is_use, more)
 
 
 def _calls_part(attribute: str, expression: ast.expr) -> bool:

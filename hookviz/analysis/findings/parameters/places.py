@@ -272,7 +272,8 @@ class PlaceFinder:
         missed = find_missed_use(self._code, row.module, attribute)
         if missed is None:
             return place
-        return Place("unused", join_sentences([place.sentence, missed.sentence]), place.step, missed.code)
+        sentence = join_sentences([place.sentence, missed.sentence])
+        return Place("unused", sentence, place.step, missed.code, missed.is_likely)
 
     def _find_among(self, calls: list[int], names: dict[str, str]) -> Place:
         """Return the place for calls of a module before the last pass."""
