@@ -168,3 +168,34 @@ def test_an_if_is_named_only_if_nothing_else_can_be_why_a_parameter_is_not_used(
             net(torch.ones(2)).sum().backward()
         (finding,) = [row for row in trace.findings if "net.gate" in row.parameters]
         assert ("decides whether they are used" in finding.cause) == (kind is Gated)
+
+
+class Spare(nn.Module):
+    """Has a parameter that its forward leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.spare = nn.Linear(2, 2), nn.Parameter(torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)  # type: ignore[no-any-return]
+
+
+class SpareByText(Spare):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) * getattr(self, "sp" + "are").data  # type: ignore[no-any-return]
+
+
+class SpareAmongAll(Spare):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        [own] = self.parameters(recurse=False)
+        return self.linear(x) * own.data  # type: ignore[no-any-return]
+
+
+def test_what_a_forward_reaches_without_its_name_is_not_said_to_be_left_out() -> None:
+    for kind in (Spare, SpareByText, SpareAmongAll):
+        net = kind()
+        with hv.record(net) as trace:
+            net(torch.ones(2)).sum().backward()
+        (finding,) = [row for row in trace.findings if "net.spare" in row.parameters]
+        assert ("does not name spare" in finding.cause) == (kind is Spare)

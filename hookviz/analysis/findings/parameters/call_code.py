@@ -15,6 +15,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     list_cutting_code,
     list_other_calls,
     parse_source,
+    reaches_unnamed,
     uses_attribute,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
@@ -189,10 +190,6 @@ class CallCode:
         names = [name for row in self.trace.parameters for name in row.names]
         return {name.rpartition(".")[2] for name in (*names, *(row.name for row in self.trace.missing_rows))}
 
-    def names(self, attribute: str) -> bool:
-        """Return whether the recorded text may use an attribute of anything; to assign it is no use."""
-        return any(uses_attribute(source.text, attribute) for source in self.trace.sources)
-
     def read_inside(self, call: int) -> Reading:
         """Read the code of the forward of a call."""
         forward = self.find_forward(self.trace.calls[call].module)
@@ -333,6 +330,18 @@ class CallCode:
         """Read the code of a hook."""
         hook = self.trace.hook_rows[index]
         return [(hook.file, one) for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None)]
+
+
+def may_use(code: CallCode, forward: Region, attribute: str) -> bool:
+    """Return whether the recorded text uses an attribute of anything, or a forward perhaps without naming it.
+
+    To assign it is no use.
+    """
+    sources = code.trace.sources
+    if any(uses_attribute(source.text, attribute) for source in sources):
+        return True
+    regions = ((sources[index], lines) for index, lines in code.follow([forward]))
+    return any(reaches_unnamed(source.text, source.line, lines) for source, lines in regions)
 
 
 def find_permanent_switches(trace: TraceData) -> list[CodePlace]:

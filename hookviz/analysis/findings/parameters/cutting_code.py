@@ -28,6 +28,11 @@ _NOT_REPARAMETERISED = frozenset({
 _LEAVING = re.compile(r"\b(item|tolist|numpy|float|tensor|as_tensor|from_numpy)\(")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
+_REACHING = frozenset({
+    "parameters", "named_parameters", "children", "named_children", "modules", "named_modules", "state_dict",
+    "_parameters", "_modules", "__dict__", "vars", "attrgetter",
+})  # fmt: skip
+"""The names by which code gets parameters or parts of a module, whatever their own names are."""
 KNOWN_ROOTS = frozenset({"torch", "F", "nn", "functional", "math", "np", "numpy", "optim"})
 """The names of libraries whose functions cut only if they are named here."""
 KNOWN_CALLS = frozenset({
@@ -169,13 +174,36 @@ def get_last_name(function: ast.expr) -> str:
 def uses_attribute(text: str, name: str) -> bool:
     """Return whether code uses an attribute of anything; true of what cannot be parsed. To assign it is no use.
 
-    >>> [uses_attribute(text, "scale") for text in ("self.scale = 1", "x * self.scale", "'x.scale'")]
-    [False, True, False]
+    >>> texts = ("self.scale = 1", "x * self.scale", "'x.scale'", "getattr(self, 'scale')")
+    >>> [uses_attribute(text, "scale") for text in texts]
+    [False, True, False, True]
     """
     tree = parse_source(text)
-    nodes = ast.walk(tree) if tree is not None else ()
-    used = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr == name)
-    return tree is None or any(isinstance(node.ctx, ast.Load) for node in used)
+    return tree is None or any(_names(node, name) for node in ast.walk(tree))
+
+
+def _names(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Call) and get_last_name(node.func) == "getattr":
+        return any(isinstance(given, ast.Constant) and given.value == name for given in node.args[1:2])
+    return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+
+
+def reaches_unnamed(text: str, first_line: int, lines: Lines) -> bool:
+    """Return whether some lines may reach attributes without naming them: by a text, or all that a module has.
+
+    >>> texts = ("getattr(self, f'scale{i}')", "getattr(self, 'scale')", "sum(p.sum() for p in self.parameters())")
+    >>> [reaches_unnamed(text, 1, Lines(1, 1)) for text in texts]
+    [True, False, True]
+    """
+    tree, shift = parse_source(text), first_line - 1
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr)) if tree is not None else ()
+    return any(lines.first <= node.lineno + shift <= lines.last and _reaches_unnamed(node) for node in nodes)
+
+
+def _reaches_unnamed(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and get_last_name(node.func) == "getattr":
+        return not any(isinstance(given, ast.Constant) for given in node.args[1:2])
+    return get_last_name(node) in _REACHING
 
 
 @lru_cache(maxsize=16)

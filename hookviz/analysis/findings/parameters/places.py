@@ -5,7 +5,13 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.call_code import CallCode, Reading, describe_code, find_permanent_switches
+from hookviz.analysis.findings.parameters.call_code import (
+    CallCode,
+    Reading,
+    describe_code,
+    find_permanent_switches,
+    may_use,
+)
 from hookviz.analysis.findings.parameters.call_flow import CallFlow
 from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
 from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
@@ -262,7 +268,7 @@ class PlaceFinder:
         if forward is None:
             return place
         reading = self._code.read([forward])
-        if not self._code.names(attribute):
+        if not may_use(self._code, forward, attribute):
             text = _("The forward of {class} does not name {name}.").format(**{"class": kind, "name": attribute})
             start = CodePlace(self.trace.sources[forward[0]].file, forward[1].first)
             return Place("unnamed", join_sentences([place.sentence, text]), place.step, start)
