@@ -1,6 +1,5 @@
 """The code of the program around the module calls of a trace: who made a call, and what can cut the graph there."""
 
-import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -11,16 +10,14 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     Lines,
     find_cutting_code,
     find_lines,
-    get_last_name,
     list_cutting_code,
     list_other_calls,
-    parse_source,
     reaches_unnamed,
     uses_attribute,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
 from hookviz.support.messages import _, join_first
-from hookviz.support.source_code import CodePlace, describe_place, split_place
+from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import CallRow, LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -30,82 +27,6 @@ MAX_NAMED = 5
 """How many pieces of code a sentence names."""
 Region = tuple[int, Lines]
 """The index of a source, and some lines of it."""
-_SWITCHES = {"no_grad": {"no_grad", "set_grad_enabled"}, "inference": {"inference_mode"}}
-"""Mode of a call → the functions that switch it on."""
-
-
-class Switch(NamedTuple):
-    """A place where the graph is switched off."""
-
-    line: int
-    function: str = ""
-    """The generator that yields there; empty if the code in question lies inside it."""
-
-
-def find_switch(text: str, first_line: int, line: int, mode: str) -> Switch | None:
-    """Return what switches a mode on for a line of a source, whose first line has the number ``first_line``.
-
-    >>> text = '''with torch.no_grad():
-    ...     net(x)
-    ... '''
-    >>> find_switch(text, 1, 2, "no_grad")
-    Switch(line=1, function='')
-    """
-    tree, shift = parse_source(text), first_line - 1
-    found = [] if tree is None else [node for node in _list_switches(tree, mode) if _covers(node, line - shift)]
-    lines = [_line_of_switch(node, mode) for node in found]
-    return Switch(max(lines) + shift) if lines else None
-
-
-def _list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
-    """List where generators of a source yield inside a mode: it stays on in the code that asks for the next value."""
-    tree, shift = parse_source(text), first_line - 1
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)) if tree is not None else ()
-    return [
-        Switch(node.lineno + shift, function.name)
-        for function in functions
-        for statement in _list_switches(function, mode)
-        if isinstance(statement, ast.With)
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Yield)
-    ]
-
-
-def _list_permanent_switches(text: str, first_line: int) -> list[int]:
-    """List the lines of a source that switch the graph off until some code switches it on again.
-
-    >>> _list_permanent_switches("torch.set_grad_enabled(False)", 1)
-    [1]
-    """
-    tree = parse_source(text)
-    calls = [
-        node.value
-        for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _name(node.value) == "set_grad_enabled"
-    ]
-    is_off = [any(isinstance(one, ast.Constant) and one.value is False for one in ast.walk(call)) for call in calls]
-    return [call.lineno + first_line - 1 for call, off in zip(calls, is_off, strict=True) if off]
-
-
-def _list_switches(tree: ast.AST, mode: str) -> Iterator[ast.With | ast.FunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.With, ast.FunctionDef)) and _line_of_switch(node, mode):
-            yield node
-
-
-def _line_of_switch(node: ast.With | ast.FunctionDef, mode: str) -> int:
-    """Return the line at which a statement switches a mode on; 0 if it does not."""
-    parts = [item.context_expr for item in node.items] if isinstance(node, ast.With) else node.decorator_list
-    names = ((part.lineno, _name(part)) for part in parts)
-    return next((line for line, name in names if name in _SWITCHES.get(mode, ())), 0)
-
-
-def _name(part: ast.expr) -> str:
-    return get_last_name(part.func if isinstance(part, ast.Call) else part)
-
-
-def _covers(node: ast.With | ast.FunctionDef, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 class Reading(NamedTuple):
@@ -140,22 +61,6 @@ class CallCode:
             return []
         where = describe_place(self.file_of(line), line.line)
         return [_("{on} was called at {where}.").format(on=self.trace.plain_call(call), where=where)]
-
-    def find_switch(self, call: int, mode: str) -> tuple[Switch, str | None] | None:
-        """Return what switched a mode on for a call, and its file: around its line, or else the only such generator."""
-        line = self.lines.get(call)
-        if line is None:
-            return None
-        source = self.trace.sources[line.source]
-        around = find_switch(source.text, source.line, line.line, mode)
-        if around is not None:
-            return around, source.file
-        yields = {
-            (switch, source.file)
-            for source in self.trace.sources
-            for switch in _list_yields(source.text, source.line, mode)
-        }
-        return yields.pop() if len(yields) == 1 else None
 
     def read_after(
         self, path: tuple[int, int], until: LineRow | None, root: str, others: Iterable[int] = ()
@@ -204,30 +109,31 @@ class CallCode:
             self.trace.sources[function.source].file == file
             and function.lines.first <= piece.line <= function.lines.last
             and re.search(rf"\b{re.escape(name)}\b", piece.text)
-            for function, name in self._functions.list_receivers(*region, expression)
+            for function, name in self.functions.list_receivers(*region, expression)
         )
 
     def find_forward(self, module: int) -> Region | None:
         """Return the lines of the forward of a module; None if they are unclear or were not recorded."""
         own = self.trace.modules[module].forward
         if own is not None:
-            function = self._functions.find_at(*split_place(own))
+            function = self.functions.find_at(*split_place(own))
             return None if function is None else (function.source, function.lines)
         calls = self.trace.calls
         parents = {inner: calls[inner].parent for inner in self.lines}
         callers = (self.lines[inner] for inner, outer in parents.items() if _is_of(calls, outer, module))
-        around = (self._functions.find_around(line.source, line.line) for line in callers)
+        around = (self.functions.find_around(line.source, line.line) for line in callers)
         forwards = (one for one in around if one is not None and one.name.endswith("forward"))
-        forward = next(forwards, None) or self._functions.find_method(self.trace.modules[module].kind, "forward")
+        forward = next(forwards, None) or self.functions.find_method(self.trace.modules[module].kind, "forward")
         return None if forward is None else (forward.source, forward.lines)
 
     @property
     def function_names(self) -> set[str]:
         """How code calls the functions of the program."""
-        return self._functions.names
+        return self.functions.names
 
     @cached_property
-    def _functions(self) -> ProgramFunctions:
+    def functions(self) -> ProgramFunctions:
+        """The functions in the recorded text."""
         return ProgramFunctions(self.trace.sources)
 
     def _find_regions(self, call: int, until: LineRow | None) -> list[Region]:
@@ -235,9 +141,9 @@ class CallCode:
         starts = [self.lines[one] for one in iter_enclosing_calls(self.trace, call) if one in self.lines]
         if until is None:
             return self._find_rest(call, starts[0]) if call in self.lines else []
-        inner = self._functions.find_around(until.source, until.line)
+        inner = self.functions.find_around(until.source, until.line)
         for position, start in enumerate(starts):
-            if start.source == until.source and self._functions.find_around(start.source, start.line) == inner:
+            if start.source == until.source and self.functions.find_around(start.source, start.line) == inner:
                 row = self.trace.sources[start.source]
                 passed = [self._rest_of(one) for one in starts[:position]]
                 return [*passed, (start.source, find_lines(row.text, row.line, start.line, until.line))]
@@ -246,23 +152,23 @@ class CallCode:
     def _find_rest(self, call: int, start: LineRow) -> list[Region]:
         """Return the lines to the end of the function that calls, and from there to the end of the forward."""
         rest, parent = [self._rest_of(start)], self.trace.calls[call].parent
-        function = self._functions.find_around(start.source, start.line)
+        function = self.functions.find_around(start.source, start.line)
         forward = None if parent is None else self.find_forward(self.trace.calls[parent].module)
         if function is None or forward is None or (function.source, function.lines) == forward:
             return rest
-        calls = self._functions.list_calls(*forward, function)
+        calls = self.functions.list_calls(*forward, function)
         return [*rest, (forward[0], Lines(calls[0], forward[1].last))] if calls else rest
 
     def _find_regions_by_name(self, start: LineRow, until: LineRow, inner: Function | None) -> list[Region]:
         """Return the lines between two lines if the function around one of them calls that around the other."""
         rest = self._rest_of(start)
-        entries = [] if inner is None else self._functions.list_calls(*rest, inner)
+        entries = [] if inner is None else self.functions.list_calls(*rest, inner)
         if inner is not None and entries:
             before = Lines(inner.lines.first, until.line)
             return [(start.source, Lines(start.line, entries[0])), (until.source, before)]
-        outer = self._functions.find_around(start.source, start.line)
+        outer = self.functions.find_around(start.source, start.line)
         before = Lines(1 if inner is None else inner.lines.first, until.line)
-        exits = [] if outer is None else self._functions.list_calls(until.source, before, outer)
+        exits = [] if outer is None else self.functions.list_calls(until.source, before, outer)
         return [rest, (until.source, Lines(exits[-1], until.line))] if exits else []
 
     def _rest_of(self, start: LineRow) -> Region:
@@ -288,11 +194,11 @@ class CallCode:
         line = self.pass_line
         if line is None:
             return []
-        function = self._functions.find_around(line.source, line.line)
+        function = self.functions.find_around(line.source, line.line)
         if function is None:
             source = self.trace.sources[line.source]
             return [(line.source, Lines(source.line, source.line + source.text.count("\n")))]
-        return self.follow([(one.source, one.lines) for one in self._functions.list_callers(function)])
+        return self.follow([(one.source, one.lines) for one in self.functions.list_callers(function)])
 
     def _walk_regions(self, regions: list[Region], others: list[str]) -> Iterator[Region]:
         """Yield some lines, then those of the functions that they call; ``others`` gets the functions without text."""
@@ -301,8 +207,8 @@ class CallCode:
             index, lines = waiting.pop(0)
             yield index, lines
             row = self.trace.sources[index]
-            for name in list_other_calls(row.text, row.line, lines, self._modules_of(index), self._functions.names):
-                function = self._functions.find(name)
+            for name in list_other_calls(row.text, row.line, lines, self._modules_of(index), self.functions.names):
+                function = self.functions.find(name)
                 region = None if function is None else (function.source, function.lines)
                 if region is None:
                     others.append(name)
@@ -342,13 +248,6 @@ def may_use(code: CallCode, forward: Region, attribute: str) -> bool:
         return True
     regions = ((sources[index], lines) for index, lines in code.follow([forward]))
     return any(reaches_unnamed(source.text, source.line, lines) for source, lines in regions)
-
-
-def find_permanent_switches(trace: TraceData) -> list[CodePlace]:
-    """Return file and line of the code that switches the graph off until some code switches it on again."""
-    sources = trace.sources
-    found = (CodePlace(one.file, line) for one in sources for line in _list_permanent_switches(one.text, one.line))
-    return list(dict.fromkeys(found))
 
 
 def _is_of(calls: Sequence[CallRow], call: int | None, module: int) -> bool:

@@ -13,6 +13,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     list_cutting_code,
     parse_source,
 )
+from hookviz.analysis.findings.parameters.graph_switches import GraphSwitches
 from hookviz.support.messages import _
 from hookviz.trace import LineRow, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -33,6 +34,10 @@ class CutNames:
     @cached_property
     def _code(self) -> CallCode:
         return CallCode(self._trace)
+
+    @cached_property
+    def _switches(self) -> GraphSwitches:
+        return GraphSwitches(self._code)
 
     def name(self, source: int, taker: int) -> str:
         """Name what cut off the output of ``source`` before ``taker`` got it; ``cut`` if the code does not say."""
@@ -62,7 +67,7 @@ class CutNames:
     def _name_mode(self, call: int) -> str:
         """Name the mode in which a call ran without a graph, with the line that switched it on."""
         mode = self._trace.calls[call].mode
-        switches = (self._code.find_switch(outer, mode) for outer in iter_enclosing_calls(self._trace, call))
+        switches = (self._switches.find(outer, mode) for outer in iter_enclosing_calls(self._trace, call))
         switch = next((one for one in switches if one is not None), None)
         return _MODE_NAMES[mode] if switch is None else _name_with_line(_MODE_NAMES[mode], switch[0].line)
 

@@ -123,7 +123,7 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
         return _(unused if follows else _FOLLOW_USES)
     if place.key in LIKELY_PLACES and leaves_torch(place.sentence):
         return join_sentences([_(_NO_CUT_SEEN) if follows else "", _(_LEAVES_TORCH)])
-    if place.key in LIKELY_PLACES or place.is_likely:
+    if place.key in LIKELY_PLACES or (place.is_likely and place.key not in _ADVICE):
         if follows:
             return join_sentences([_(_NO_CUT_SEEN), _("Look whether the output goes through them, or is not used.")])
         return _(_FOLLOW_OPS if place.code is None else _PROVE_LINE)

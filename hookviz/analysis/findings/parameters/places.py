@@ -9,11 +9,11 @@ from hookviz.analysis.findings.parameters.call_code import (
     CallCode,
     Reading,
     describe_code,
-    find_permanent_switches,
     may_use,
 )
 from hookviz.analysis.findings.parameters.call_flow import CallFlow
 from hookviz.analysis.findings.parameters.cutting_code import leaves_torch
+from hookviz.analysis.findings.parameters.graph_switches import GraphSwitches
 from hookviz.analysis.findings.parameters.missed_calls import find_missed_call, find_missed_use
 from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.support.source_code import CodePlace
@@ -96,6 +96,7 @@ class _BareCalls:
 
     def __init__(self, trace: TraceData, code: CallCode, flow: CallFlow) -> None:
         self.trace, self._code, self._flow = trace, code, flow
+        self._switches = GraphSwitches(code)
 
     def find(self, call: int) -> Place:
         """The place of a call that recorded no graph: where the outermost call around it in the same mode was made."""
@@ -106,7 +107,7 @@ class _BareCalls:
         line, step = self._code.lines.get(outermost), self._flow.begin.get(outermost)
         if line is None:
             return self._switched_off(outermost, (), step) if mode == "no_grad" else Place(mode, sentence, step)
-        called, found = self._code.called_at(outermost), self._code.find_switch(outermost, mode)
+        called, found = self._code.called_at(outermost), self._switches.find(outermost, mode)
         if found is None and mode == "no_grad":
             return self._switched_off(outermost, called, step)
         if found is None:
@@ -127,15 +128,15 @@ class _BareCalls:
         sentence = _(
             "{on} ran while PyTorch recorded no graph, as in torch.no_grad() or after set_grad_enabled(False)."
         )
-        sentences, switches = (
+        sentences, switch = (
             [sentence.format(on=self.trace.plain_call(call)), *called],
-            find_permanent_switches(self.trace),
+            self._switches.find_permanent(call),
         )
-        if len(switches) != 1:
+        if switch is None:
             return Place("no_grad", join_sentences(sentences), step)
         text = _("set_grad_enabled(False) at {where} holds until other code switches the graph on again.")
-        sentences.append(text.format(where=switches[0].where))
-        return Place("no_grad", join_sentences(sentences), step, switches[0], is_likely=True)
+        sentences.append(text.format(where=switch.where))
+        return Place("no_grad", join_sentences(sentences), step, switch, is_likely=True)
 
 
 class _Forwards:

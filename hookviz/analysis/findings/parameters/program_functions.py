@@ -80,6 +80,13 @@ class ProgramFunctions:
                     found += [one for one in self._list_around(source.file, line) if one not in found]
         return found
 
+    def list_lines_of_calls(self, function: Function) -> list[tuple[int, int]]:
+        """Return source and line of each call of a function, of those that call it, and so on."""
+        every, found = [(index, Lines(row.line, sys.maxsize)) for index, row in enumerate(self._sources)], []
+        for inner in self.list_callers(function):
+            found += [(index, line) for index, lines in every for line in self.list_calls(index, lines, inner)]
+        return found
+
     def list_receivers(self, source: int, lines: Lines, expression: str) -> Iterator[tuple[Function, str]]:
         """Yield each function that some lines call with an expression, and its parameter that receives it."""
         row = self._sources[source]
