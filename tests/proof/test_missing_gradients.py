@@ -339,3 +339,18 @@ def test_a_hook_is_not_named_if_what_it_got_had_no_graph() -> None:
         head(encoder(ones())).sum().backward()
     [row] = missing_gradients(trace)
     assert row.place == "inside" and "halve" not in row.sentence
+
+
+def test_code_that_can_cut_is_not_said_to_be_all_of_it() -> None:
+    class Spiking(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            potential = self.a(x)
+            self.level = potential.detach().mean()
+            return self.b((potential > 0).float())  # type: ignore[no-any-return]
+
+    net = Spiking()
+    without_other_parameters(net)
+    with hv.record(net.a, net.b) as trace:
+        net(ones()).sum().backward()
+    [row] = missing_gradients(trace)
+    assert "potential.detach()" in row.sentence and "only" not in row.sentence and not row.is_proven

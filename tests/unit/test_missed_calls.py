@@ -151,6 +151,14 @@ class GatedAndCut(Gated):
         return self.linear(x) * gate.detach()  # type: ignore[no-any-return]
 
 
+class GatedByChoice(Gated):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        gate = torch.ones(2)
+        if self.on:
+            gate = (self.gate > 0).float()
+        return self.linear(x) * gate  # type: ignore[no-any-return]
+
+
 class GatedTwice(Gated):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         hidden = self.linear(x)
@@ -162,7 +170,13 @@ class GatedTwice(Gated):
 
 
 def test_an_if_is_named_only_if_nothing_else_can_be_why_a_parameter_is_not_used() -> None:
-    for kind, on in ((Gated, False), (GatedEitherWay, True), (GatedAndCut, True), (GatedTwice, False)):
+    for kind, on in (
+        (Gated, False),
+        (GatedEitherWay, True),
+        (GatedAndCut, True),
+        (GatedByChoice, True),
+        (GatedTwice, False),
+    ):
         net = kind(on=on)
         with hv.record(net) as trace:
             net(torch.ones(2)).sum().backward()

@@ -266,7 +266,7 @@ def describe_code(reading: Reading) -> str:
     if other:
         text = _("Code there that can cut the graph: {code}. What {other}() does was not looked into.")
     elif len(code) == 1:
-        text = _("The only code there that can cut the graph: {code}.")
+        text = _("Code there that can cut the graph: {code}.")
     else:
         text = _("{count} pieces of code there can cut the graph: {code}.")
     return text.format(code=named, count=len(code), other=other)

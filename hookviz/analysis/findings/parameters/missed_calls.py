@@ -57,13 +57,21 @@ def find_missed_use(code: CallCode, module: int, attribute: str) -> MissedCall |
     reading, source = code.read([region]), code.trace.sources[region[0]]
     ways = {branches for _line, branches in _list_uses(function, partial(_is_attribute, attribute))}
     way = ways.pop() if len(ways) == 1 else ()
-    if len(way) != 1 or not way[0].text or reading.code:
+    if len(way) != 1 or not way[0].text or reading.code or _computes_choices(function):
         return None
     [branch] = way
     place = CodePlace(source.file, branch.line + source.line - 1)
     text = _("In the forward of {class}, if {condition} ({where}) decides whether they are used.")
     names = {"class": code.trace.modules[module].kind, "condition": branch.text}
     return MissedCall(text.format(where=place.where, **names), place, bool(reading.other))
+
+
+def _computes_choices(function: ast.AST) -> bool:
+    """Return whether a function compares elsewhere than in a condition: what ``gate > 0`` gives has no graph."""
+    nodes = list(ast.walk(function))
+    tests = [node.test for node in nodes if isinstance(node, (ast.If, ast.IfExp, ast.While, ast.Assert))]
+    conditions = {id(part) for test in tests for part in ast.walk(test)}
+    return any(isinstance(node, ast.Compare) and id(node) not in conditions for node in nodes)
 
 
 def _is_attribute(attribute: str, part: ast.expr) -> bool:
