@@ -1,5 +1,6 @@
 """Find parameters that an optimizer holds and does not train: no gradient reaches them, or none any more."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -111,18 +112,32 @@ def find_marked(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that an attribute was to freeze which torch does not read, and that an optimizer trains."""
     groups: dict[str, list[int]] = {}
     for number, row in enumerate(facts.parameters):
-        if row.mark and row.held and row.requires_grad and facts.has_stepped(row) and facts.accumulations(number):
+        if row.mark and row.held and row.requires_grad and _is_trained_last(facts, number):
             is_own = row.mark.startswith(row.names)
             groups.setdefault(row.mark.rpartition(".")[2] if is_own else row.mark, []).append(number)
     texts = [source.text for source in facts.trace.sources]
     for mark, numbers in groups.items():
-        if "." in mark and any("self.requires_grad" in text for text in texts):  # perhaps an option of its own
+        if "." in mark and any(_reads_flag(text, mark.split(".")[-2]) for text in texts):  # an option of its own
             continue
         text = N_("{mark} = False freezes nothing: {on} still require grad, and {optimizer} trains them.")
         finding = _make_update_finding(facts, numbers, "not_frozen", text, "warning", mark=mark)
         cause, advice = _explain_mark(mark)
         finding = replace(finding, cause=cause, advice=advice)
         yield put_line(finding, find_mark(facts.trace, mark), "step")
+
+
+def _is_trained_last(facts: TrainingFacts, number: int) -> bool:
+    """Whether a pass reached a parameter before the last step of an optimizer, when its mark was seen."""
+    optimizers = (optimizer for optimizer in facts.parameters[number].optimizers if optimizer in facts.updates)
+    rounds = [facts.list_rounds(optimizer)[-1] for optimizer in optimizers]
+    return any(facts.accumulations_between(number, start, row.step) for start, row in rounds)
+
+
+def _reads_flag(text: str, module: str) -> bool:
+    """Whether code may read an attribute requires_grad of a module."""
+    if re.search(rf"\b(self|{re.escape(module)})\.requires_grad\b(?!\s*=[^=])", text):
+        return True
+    return re.search(r"attr\([^()]*,\s*['\"]requires_grad['\"]", text) is not None
 
 
 def _explain_mark(mark: str) -> tuple[str, str]:
