@@ -75,6 +75,29 @@ def thaw() -> None:
         optimizer.step()
 
 
+class WithOwnFlag(nn.Sequential):
+    """Stops the gradient of its first part while a flag of its own is off."""
+
+    def forward(self, x: torch.Tensor) -> Any:
+        features = self[0](x)
+        return self[1](features if getattr(self[0], "requires_grad", True) else features.detach())
+
+
+def stop_by_a_flag() -> None:
+    net = WithOwnFlag(net_of(3, 4), nn.Linear(1, 1))
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for step in range(4):
+        if step == 2:
+            net[0].requires_grad = False
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()
+
+
+def test_an_attribute_that_the_program_reads_itself_may_freeze() -> None:
+    assert find(stop_by_a_flag) == []
+
+
 def train_beside_a_frozen_norm(*, evaluates: bool) -> list[hv.Finding]:
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
     net[1].requires_grad_(False)
@@ -303,6 +326,21 @@ def test_a_frozen_parameter_with_an_older_gradient_moves() -> None:
     finding = only(lambda: frozen_with_gradient(to_none=False), "moved")
     assert "although requires_grad is False" in finding.sentence
     assert find(lambda: frozen_with_gradient(to_none=True)) == []
+
+
+def step_with_gradients_of_its_own() -> None:
+    net = net_of(3, 4).requires_grad_(False)
+    optimizer = Adam(net.parameters(), lr=0.01)
+    for _ in range(3):
+        client = copy.deepcopy(net).requires_grad_(True)
+        train(client, SGD(client.parameters(), lr=0.1))
+        for parameter, trained in zip(net.parameters(), client.parameters(), strict=True):
+            parameter.grad = parameter - trained.detach()
+        optimizer.step()
+
+
+def test_a_frozen_parameter_may_move_by_a_gradient_that_no_pass_wrote() -> None:
+    assert find(step_with_gradients_of_its_own) == []
 
 
 def test_gradients_that_a_hook_thins_out_are_a_remark() -> None:

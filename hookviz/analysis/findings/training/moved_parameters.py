@@ -31,6 +31,8 @@ def find_moved(facts: TrainingFacts) -> Iterator[Finding]:
     """
     groups: dict[object, Moved] = {}
     for row in facts.trace.moved:
+        if row.hook is None and not facts.accumulations_between(row.parameter, 0, row.step):
+            continue  # no pass wrote its gradient: the program did, for this step
         hook = None if row.hook is None else facts.trace.hook(row.hook)
         optimizer = facts.trace.rows[row.step].optimizer
         key = optimizer, None if hook is None else (hook.label, hook.file, hook.line)
