@@ -328,6 +328,27 @@ def test_a_frozen_parameter_with_an_older_gradient_moves() -> None:
     assert find(lambda: frozen_with_gradient(to_none=True)) == []
 
 
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_gradient_that_a_pass_returned_reached_its_parameter(is_given: bool) -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01)
+    with hv.record() as trace:
+        for step in range(6):
+            optimizer.zero_grad()
+            loss = net(torch.randn(6, 3)).square().mean()
+            if step < 2:
+                loss.backward()
+            elif is_given:
+                for parameter, grad in zip(net.parameters(), torch.autograd.grad(loss, net.parameters()), strict=True):
+                    parameter.grad = grad.sign()
+            else:
+                loss.backward(inputs=[net[2].weight, net[2].bias])
+            optimizer.step()
+    stopped = [finding for finding in trace.findings if finding.kind == "stopped"]
+    assert [finding.parameters for finding in stopped] == ([] if is_given else [("net.0.weight", "net.0.bias")])
+    assert not any("belongs to the graph of" in finding.cause for finding in stopped)
+
+
 def step_with_gradients_of_its_own() -> None:
     net = net_of(3, 4).requires_grad_(False)
     optimizer = Adam(net.parameters(), lr=0.01)

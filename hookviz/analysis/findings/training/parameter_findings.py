@@ -16,6 +16,7 @@ from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing, find_mark
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_list, join_sentences
+from hookviz.trace.values import get_norm_nan_inf
 
 FEWEST = 2
 """How many of the last steps of an optimizer have to be without a gradient."""
@@ -197,9 +198,12 @@ def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:
             if first is not None:
                 groups.setdefault((optimizer, first), []).append(number)
     finder = PlaceFinder(facts.trace) if groups else None
-    for (optimizer, first), numbers in groups.items():
+    for (optimizer, first), found in groups.items():
         assert finder is not None
-        yield _make_stopped(facts, finder, optimizer, first, numbers)
+        given = _list_given(facts, optimizer, first)
+        numbers = [number for number in found if given.isdisjoint((number, *facts.parameters[number].names))]
+        if numbers:
+            yield _make_stopped(facts, finder, optimizer, first, numbers)
 
 
 def _find_first_without(facts: TrainingFacts, number: int, optimizer: int) -> int | None:
@@ -215,6 +219,23 @@ def _find_first_without(facts: TrainingFacts, number: int, optimizer: int) -> in
     gaps = [later - earlier for earlier, later in pairwise(with_gradient)]
     missed = len(counts) - 1 - with_gradient[-1]
     return steps[with_gradient[-1] + 1] if missed >= max(FEWEST, *gaps, 0) else None
+
+
+def _list_given(facts: TrainingFacts, optimizer: int, first: int) -> set[int | str]:
+    """List which parameters got gradients in other ways since the step before ``first``.
+
+    Those to which a pass returned some are listed by name, those whose ``.grad`` the program wrote by number.
+    """
+    trace, leaves = facts.trace, facts.trace.lookup.leaf_names
+    since = trace.rows[_find_step_before(facts, first) :]
+    names = {leaves[row.node] for row in since if row.kind == "returned" and row.node in leaves}
+    later = (row for row in facts.updates[optimizer] if row.step >= first)
+    values = ((number, trace.values[value]) for row in later for number, value in row.regraded)
+    return {*names, *(number for number, value in values if get_norm_nan_inf(value)[0] != 0)}
+
+
+def _find_step_before(facts: TrainingFacts, step: int) -> int:
+    return max((row.step for row in facts.trace.updates if row.step < step), default=0)
 
 
 def _make_stopped(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, first: int, numbers: list[int]) -> Finding:
@@ -241,8 +262,10 @@ def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int
     """Return where the graph is cut in the passes for which a parameter got no gradient."""
     owner = name.rpartition(".")[0]
     module = next((number for number, row in enumerate(facts.trace.modules) if row.name == owner), None)
-    earlier = max((row.step for row in facts.trace.updates if row.step < first), default=0)
-    return None if module is None else finder.find_since(earlier, owner, module)
+    earlier, trace = _find_step_before(facts, first), facts.trace
+    passes = {row.pass_id for row in trace.rows[earlier:] if row.kind == "seed"}
+    is_in_graph = any(row.leaf and row.name == name and row.pass_id in passes for row in trace.tensors)
+    return None if module is None or is_in_graph else finder.find_since(earlier, owner, module)
 
 
 def _add_place(facts: TrainingFacts, finding: Finding, place: Place) -> Finding:
