@@ -186,9 +186,25 @@ def run_and_make_a_number() -> torch.Tensor:
     return torch.tensor(output.sum().item())
 
 
+def run_beside_a_frozen_teacher() -> torch.Tensor:
+    student, teacher = nn.Linear(2, 2), nn.Linear(2, 2).requires_grad_(False)
+    ours = student(torch.ones(1, 2))
+    return (teacher(torch.ones(1, 2)) - ours.detach()).sum()  # type: ignore[no-any-return]
+
+
+def run_beside_a_teacher_without_a_graph() -> torch.Tensor:
+    student, teacher = nn.Linear(2, 2), nn.Linear(2, 2)
+    ours = student(torch.ones(1, 2))
+    with torch.no_grad():
+        theirs = teacher(torch.ones(1, 2))
+    return (theirs - ours.detach()).sum()  # type: ignore[no-any-return]
+
+
 @pytest.mark.parametrize(
     ("run", "cause"),
     [
+        (run_beside_a_frozen_teacher, "After student returned, the graph is cut, or *ours.detach()*"),
+        (run_beside_a_teacher_without_a_graph, "After student returned, the graph is cut, or *ours.detach()*"),
         (run_classes, "In the forward of Classes, after Classes.head returned, *self.head(x).argmax(1)*"),
         (run_frozen, "What Linear returned does not require grad: neither its inputs nor its parameters do."),
         (run_without_grad, "Linear ran in torch.no_grad()*"),

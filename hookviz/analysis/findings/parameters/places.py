@@ -334,6 +334,9 @@ class PlaceFinder:
             return None
         last = ended[-1]
         row, names = self.trace.calls[last], {"on": self.trace.plain_call(last), "root": _("the loss")}
+        earlier = self._find_graph_before(last, step) if row.frozen or row.mode != "grad" else None
+        if earlier is not None and (row.frozen or self._may_cut_after(earlier, names["root"])):
+            return self._after(earlier, names)
         if row.mode != "grad":
             return self._bare_calls.find(last)
         if row.frozen:
@@ -342,6 +345,19 @@ class PlaceFinder:
         inside = (call for call in ended if last in iter_enclosing_calls(self.trace, call))
         with_grad = [call for call in inside if self.trace.calls[call].gives_grad]
         return self._after(with_grad[-1] if with_grad else last, names)
+
+    def _find_graph_before(self, last: int, step: int) -> int | None:
+        """Return the last call that returned a graph between the pass before a step and a call; None if none did."""
+        seeds = (at for at, row in enumerate(self.trace.rows[:step]) if row.kind == "seed")
+        start = max(seeds, default=-1)
+        ended = ((call, end) for call, end in self._flow.end.items() if start < end < self._flow.end[last])
+        found = [call for call, _end in ended if self.trace.calls[call].gives_grad]
+        return found[-1] if found else None
+
+    def _may_cut_after(self, call: int, root: str) -> bool:
+        """Return whether code between a call and the pass can cut, beside what only switches the graph off."""
+        reading = self._code.read_after((call, call), self._code.pass_line, root)
+        return any(re.search(r"no_grad|inference_mode", one.text) is None for _file, one in reading.code)
 
     def find_without_graph(self, module: int | None) -> Place | None:
         """Return the place of the last call of a module none of whose calls recorded a graph."""
