@@ -1,4 +1,4 @@
-"""Find losses that pair each element of a batch with each other one, because (N, 1) was combined with (N,)."""
+"""Find losses of (N, N) numbers that were made of (N, 1) and (N,): each number of one with each of the other."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,6 +19,11 @@ _PAIRING = frozenset({"Add", "Div", "Expand", "Mul", "Rsub", "Sub"})
 """Ops that broadcast; ``Expand`` is what the losses of torch do before they compare."""
 _ELEMENTWISE = _PAIRING | {"Abs", "Clamp", "Exp", "Log", "Maximum", "Minimum", "Neg", "Pow", "Relu", "Sqrt", "Where"}
 _REDUCING = frozenset({"HuberLoss", "Mean", "MseLoss", "SmoothL1Loss", "Sum"})
+_KEEPING_ROWS = _ELEMENTWISE | {"LogSigmoid", "Sigmoid", "Softplus", "Tanh"}
+_ALONG = frozenset({"LinalgVectorNorm", "Mean", "Norm", "Select", "Sum"})
+"""Ops that make one number of several, along the dimensions that they save."""
+_OF_ROWS = frozenset({"Addmm", "Mm", "Mv", "Squeeze", "ReshapeAlias", *VIEWS})
+"""Ops whose first dimension is that of what they take: of a batch, as in a layer or behind it."""
 _WANTED = ("None", ".T", ".t(", "expand", "mT", "reshape", "transpose", "unsqueeze", "view")
 """What the line of an op says where a program wants pairs."""
 
@@ -36,8 +41,8 @@ class _Pairing(NamedTuple):
 def list_broadcasts(trace: TraceData) -> list[Finding]:
     """List the ops that make (N, N) of (N, 1) and (N,), and whose result is reduced to a number; one for each line.
 
-    Without a gradient of one of both, its shape is not known: then it is likely, unless the line shows that the
-    program wants pairs.
+    It is likely, unless the line shows that the program wants pairs. Without a gradient of one of both, its shape is
+    not known.
     """
     groups: dict[tuple[object, ...], list[_Pairing]] = {}
     finder = _PairingFinder(trace)
@@ -83,6 +88,8 @@ class _PairingFinder:
             shapes = tuple(shape for shape in taken if shape is not None)
             if made is None or not _is_pairing(shapes, made) or self._is_wanted(row.own_node, taken, made):
                 continue
+            if not self._takes_rows(row.own_node, row.pass_id, taken, made):
+                continue
             if self.find_reduction(row.own_node, row.pass_id, made) is not None:
                 yield _Pairing(row.own_node, step, shapes, made)
 
@@ -103,6 +110,43 @@ class _PairingFinder:
         )
         tensors = {skip_views(self._trace, place, ("ReshapeAlias", "Squeeze")) for place in places}
         return has_grown or (len(places) > 1 and len(tensors) == 1)
+
+    def _takes_rows(self, node: int, pass_id: int, taken: list[Shape | None], made: Shape) -> bool:
+        """Whether the (N,) that an op takes, if its form is known, has a number for each row of a batch.
+
+        A number for each feature, as a mean over the batch or a parameter, has the same form by chance. Sums of rows on
+        both sides, one of which keeps its dimension, are those of squared distances.
+        """
+        vector = (made[0], *made[2:])
+        places = [self._trace.edges.get((node, slot)) for slot in range(len(taken))]
+        vectors = [place for place, shape in zip(places, taken, strict=True) if place is not None and shape == vector]
+        are_sums = len(places) > 1 and all(
+            place is not None and self._names[place[0]] in _ALONG - {"Select"} for place in places
+        )
+        return not are_sums and all(self._is_of_rows(place[0], pass_id, vector) for place in vectors)
+
+    def _is_of_rows(self, node: int, pass_id: int, vector: Shape) -> bool:
+        waiting, met = [node], {node}
+        while waiting:
+            node = waiting.pop()
+            step = self._trace.lookup.compute_steps.get((pass_id, node))
+            sent = [] if step is None else self._list_taken(self._trace.rows[step].after)
+            if self._keeps_rows(node, pass_id, sent, vector):
+                return True
+            if self._names[node] in _KEEPING_ROWS:
+                ends = {end for _slot, end in self._trace.lookup.next_nodes.get(node, ())} - met
+                waiting, met = [*waiting, *ends], met | ends
+        return False
+
+    def _keeps_rows(self, node: int, pass_id: int, sent: list[Shape | None], vector: Shape) -> bool:
+        """Whether an op makes a number, or a row of them, for each row of what it takes."""
+        name, rows = self._names[node], [shape for shape in sent if shape is not None and shape[:1] == vector[:1]]
+        if name in _ALONG:
+            dims = (row.plain for row in self._trace.lookup.saved(pass_id, node) if row.name == "dim")
+            return any(len(shape) > len(vector) for shape in rows) and all(0 not in as_tuple(dim) for dim in dims)
+        origin = skip_views(self._trace, (node, 0), ("ReshapeAlias", "Squeeze"))
+        is_leaf = origin is None or self._names[origin[0]] == "AccumulateGrad"
+        return name in _OF_ROWS and not is_leaf and (bool(rows) or name == "Mv")
 
     def find_reduction(self, node: int, pass_id: int, made: Shape) -> int | None:
         """Return the op that reduces the result of another one to a number, if all in between keep its shape."""
@@ -132,21 +176,21 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
     node, step, shapes, made = pairings[0]
     reduction = finder.find_reduction(node, trace.rows[step].pass_id, made)
     place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
-    is_proven = len(shapes) > 1
+    has_both = len(shapes) > 1
     is_loss = trace.ops[node].startswith("Expand")
-    if not is_proven and not is_loss and (place is None or _wants_pairs(read_line(trace, place))):
+    if not is_loss and (not has_both if place is None else _wants_pairs(read_line(trace, place))):
         return None
     other = next(shape for shape in ((made[0], 1, *made[2:]), (made[0], *made[2:])) if shape != shapes[0])
     names = {"on": trace.name(node), "one": shapes[0], "other": other, "all": made}
     text = _(
-        "{on} broadcasts a tensor of shape {one} to {all}, and the loss is computed from all its numbers: each element "
-        "of the batch is paired with every other one."
+        "{on} broadcasts a tensor of shape {one} to {all}, and the loss is computed from all its numbers: each number "
+        "of one with each of the other."
     )
     cause = _("The other one probably has the shape {other}.")
-    if is_proven:
+    if has_both:
         text = _(
             "{on} combines the shapes {one} and {other} to {all}, and the loss is computed from all its numbers: each "
-            "element of the batch is paired with every other one."
+            "number of one with each of the other."
         )
         cause = ""
     passes = tuple(dict.fromkeys(trace.rows[one.step].pass_id for one in pairings))
@@ -158,10 +202,11 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         passes,
         describe_passes(passes, trace),
         cause=cause.format(**names),
-        advice=_("Give both the same shape, such as with squeeze(1) on the one of shape {one}.").format(
-            one=max(shapes[0], other, key=len)
-        ),
-        certainty="proven" if is_proven else "likely",
+        advice=_(
+            "If each number belongs to one of the other only, give both the same shape, such as with squeeze(1) on "
+            "the one of shape {one}."
+        ).format(one=max(shapes[0], other, key=len)),
+        certainty="likely",
     )
     return put_line(finding, place)
 
