@@ -6,6 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from hookviz.analysis.findings.values.graph_patterns import VIEWS
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import Flat, list_flat
 from hookviz.support.messages import _, join_first, join_sentences
@@ -27,18 +28,19 @@ class WeightGradient(NamedTuple):
     """The gradient of one weight in a pass."""
 
     step: int
+    node: int
     name: str
     rms: float
     """The root mean square of its numbers."""
 
 
 def find_shrinking_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
-    """Find a chain of weights, each of which gets a much smaller gradient than the one before it in the pass.
+    """Find a chain of weights, each of which gets a much smaller gradient than the one before it, which lies behind it.
 
     With sigmoid layers it falls by about the factor ten a layer: a quarter from the sigmoid, the rest from the weights.
     The factor of a single layer is no fault, and that of many layers with small factors is for the chains of gates.
     """
-    chain = _find_chain(_list_weight_gradients(statistics))
+    chain = _find_chain(statistics, _list_weight_gradients(statistics))
     if len(chain) >= FEWEST and chain[0].rms / chain[-1].rms >= CHAIN_FACTOR:
         text = _(
             "The gradient vanishes: over {count} layers, from {start} to {end}, the root mean square of the gradient "
@@ -58,10 +60,17 @@ def find_shrinking_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
 
 
 def _list_between(statistics: PassStatistics, chain: list[WeightGradient], op: str) -> list[int]:
-    """List the nodes of an op that compute between the first and the last weight of a chain."""
-    steps = statistics.compute_steps.items()
-    ops = statistics.trace.ops
-    return [node for node, step in steps if chain[0].step < step < chain[-1].step and ops[node].startswith(op)]
+    """List the nodes of an op through which the gradient comes from the first weight of a chain to the last one."""
+    nodes = [node for node in _list_before(statistics, chain[0].node) if statistics.trace.ops[node].startswith(op)]
+    return [node for node in nodes if chain[-1].node in statistics.list_behind(node)]
+
+
+def _list_before(statistics: PassStatistics, weight: int) -> set[int]:
+    """List the nodes of which the op that takes a weight, or a view of it, was computed."""
+    users = statistics.users.get(weight, [])
+    while len(users) == 1 and statistics.trace.ops[users[0]].partition("Backward")[0] in VIEWS:
+        users = statistics.users.get(users[0], [])
+    return set().union(*(statistics.list_behind(user) for user in users))
 
 
 def _list_weight_gradients(statistics: PassStatistics) -> list[WeightGradient]:
@@ -72,16 +81,21 @@ def _list_weight_gradients(statistics: PassStatistics) -> list[WeightGradient]:
         if row.kind == "arrive" and isinstance(row.after, int) and row.node in names:
             shape, norm = statistics.trace.values[row.after][0], statistics.norm(row.after)
             if len(shape) > 1 and norm and math.isfinite(norm):
-                found.append(WeightGradient(step, names[row.own_node], norm / math.sqrt(math.prod(shape))))
+                found.append(WeightGradient(step, row.node, names[row.node], norm / math.sqrt(math.prod(shape))))
     return found
 
 
-def _find_chain(weights: list[WeightGradient]) -> list[WeightGradient]:
-    """Return the longest run of weights that each get a much smaller gradient than the one before."""
+def _find_chain(statistics: PassStatistics, weights: list[WeightGradient]) -> list[WeightGradient]:
+    """Return the longest run of weights that each get a much smaller gradient than the one before, and lie behind it.
+
+    Weights of heads beside each other are no chain.
+    """
     best: list[WeightGradient] = []
     run: list[WeightGradient] = []
     for weight in weights:
-        run = [*run, weight] if run and run[-1].rms >= LAYER_FACTOR * weight.rms else [weight]
+        is_smaller = bool(run) and run[-1].rms >= LAYER_FACTOR * weight.rms
+        is_next = is_smaller and weight.node in _list_before(statistics, run[-1].node)
+        run = [*run, weight] if is_next else [weight]
         best = max(best, run, key=len)
     return best
 
@@ -110,7 +124,7 @@ def find_faint_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
 
 def _find_flat(statistics: PassStatistics, faint: list[WeightGradient]) -> Flat | None:
     """Return the function that lets nothing of the gradient of some weights through, as far as it goes there."""
-    leaves = {statistics.trace.rows[weight.step].own_node for weight in faint}
+    leaves = {weight.node for weight in faint}
     for flat in sorted(list_flat(statistics)):
         if flat.factor < FAINT and leaves <= statistics.list_behind(flat.node):
             return flat

@@ -151,6 +151,15 @@ class PassStatistics:
         self.norms(values)
         return bool(indices) and not indices.isdisjoint(as_tuple(values))
 
+    @cached_property
+    def users(self) -> dict[int, list[int]]:
+        """Node → the nodes that take what it made, and that compute in this pass."""
+        found: dict[int, list[int]] = {}
+        for (user, _slot), (end, _output) in self.trace.edges.items():
+            if user in self.compute_steps:
+                found.setdefault(end, []).append(user)
+        return found
+
     def list_behind(self, node: int) -> set[int]:
         """The nodes from which a node was computed, and to which its gradient goes on."""
         found, waiting = set[int](), [node]
