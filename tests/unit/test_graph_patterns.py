@@ -38,6 +38,20 @@ def test_a_loss_that_gets_what_it_does_not_expect_is_a_warning(
     assert [(row.kind, row.severity, row.certainty) for row in trace.findings] == [(kind, "warning", certainty)]
 
 
+@pytest.mark.parametrize(
+    ("loss", "is_in_loss"),
+    [
+        (lambda out: F.cross_entropy(out.softmax(1), CLASSES), True),
+        (lambda out: F.cross_entropy(out.softmax(-1).view(-1, 3), CLASSES), True),
+        (lambda out: out.softmax(-1).softmax(1).square().sum(), False),
+    ],
+)
+def test_a_softmax_along_the_same_dimension_is_a_warning(loss: Callable[[Tensor], Tensor], is_in_loss: bool) -> None:
+    [finding] = record_loss(loss).findings
+    assert (finding.kind, finding.severity, finding.certainty) == ("softmax_twice", "warning", "proven")
+    assert ("cross_entropy expects logits" in finding.text) == is_in_loss
+
+
 def sigmoid_with_its_loss(out: Tensor) -> Tensor:
     return F.binary_cross_entropy(torch.sigmoid(out), torch.ones(5, 3))
 
@@ -50,6 +64,28 @@ def nll_loss_of_logarithms(out: Tensor) -> Tensor:
     return F.nll_loss(out.softmax(1).log(), CLASSES)
 
 
-@pytest.mark.parametrize("loss", [sigmoid_with_its_loss, nll_loss_of_log_softmax, nll_loss_of_logarithms])
+def nll_loss_that_picks_scores(out: Tensor) -> Tensor:
+    return (-F.nll_loss(out, CLASSES, reduction="none") - 1).square().mean()
+
+
+def softmax_along_each_dimension(out: Tensor) -> Tensor:
+    return out.softmax(1).softmax(0).square().sum()
+
+
+def softmax_of_turned_probabilities(out: Tensor) -> Tensor:
+    return out.softmax(1).t().softmax(1).square().sum()
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        sigmoid_with_its_loss,
+        nll_loss_of_log_softmax,
+        nll_loss_of_logarithms,
+        nll_loss_that_picks_scores,
+        softmax_along_each_dimension,
+        softmax_of_turned_probabilities,
+    ],
+)
 def test_losses_of_what_they_expect_are_healthy(loss: Callable[[Tensor], Tensor]) -> None:
     assert list(record_loss(loss).findings) == []

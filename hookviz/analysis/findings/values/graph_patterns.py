@@ -1,6 +1,6 @@
 """Find ops in the graph of a pass that make no sense in this order, whatever their numbers are."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import NodeOutput, TraceData
+from hookviz.trace.values import as_tuple
 
 VIEWS = frozenset({"Permute", "Reshape", "T", "Transpose", "UnsafeView", "Unsqueeze", "View"})
 """Ops whose result has the numbers of their input, each once."""
@@ -40,19 +41,66 @@ class _Pattern(NamedTuple):
     certainty: Certainty = "proven"
     is_inner_wrong: bool = True
     """Whether the line to mend is that of the first op, not that of the second."""
+    holds: Callable[[TraceData, int, int], bool] = lambda _trace, _outer, _inner: True
+    """Whether both ops make no sense together, as the recorded facts tell."""
 
 
+_REDUCING = frozenset({"Add", "Div", "Mean", "Mul", "Sum"})
+"""Ops behind a loss that leave it one: they average it, scale it or add another one."""
+
+
+def _run_along_the_same(trace: TraceData, outer: int, inner: int) -> bool:
+    """Whether two softmaxes run over the same numbers: along the same dimension, and if a view is between, the last."""
+    axis = _find_axis(trace, outer)
+    place, between = trace.edges.get((outer, 0)), set[str]()
+    while place is not None and place[0] != inner:
+        between.add(trace.ops[place[0]].partition("Backward")[0])
+        place = trace.edges.get((place[0], 0))
+    is_turned = not between.isdisjoint(("Permute", "T", "Transpose"))
+    is_same = axis is not None and axis == _find_axis(trace, inner) and not is_turned
+    return is_same and (not between or (axis is not None and axis[0] == -1))
+
+
+def _find_axis(trace: TraceData, node: int) -> tuple[int, int] | None:
+    """Return the dimension along which a softmax runs, counted from the last one, -1, and its size."""
+    step = next((step for (_pass, other), step in trace.lookup.compute_steps.items() if other == node), None)
+    row = None if step is None else trace.rows[step]
+    sent = None if row is None else next((one for one in as_tuple(row.after) if one is not None), None)
+    saved = [] if row is None else trace.lookup.saved(row.pass_id, node)
+    dim = next((one.plain for one in saved if one.name == "dim"), None)
+    if sent is None or not isinstance(dim, int):
+        return None
+    shape = trace.values[sent][0]
+    is_inside = -len(shape) <= dim < len(shape)
+    return (dim % len(shape) - len(shape), shape[dim]) if is_inside else None
+
+
+def _is_a_loss(trace: TraceData, node: int, _inner: int) -> bool:
+    """Whether a pass begins at what an op makes, or at its mean or sum, perhaps with other terms."""
+    users: dict[int, list[int]] = {}
+    for (user, _slot), (end, _output) in trace.edges.items():
+        users.setdefault(end, []).append(user)
+    waiting, met = [node], {node}
+    while waiting:
+        takers = [user for user in users.get(waiting.pop(), ()) if user not in met]
+        waiting, met = [*waiting, *takers], met | {*takers}
+        if any(trace.ops[user].partition("Backward")[0] not in _REDUCING for user in takers):
+            return False
+    return True
+
+
+_TWICE = N_(
+    "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the probabilities, and the "
+    "gradients become small."
+)
+_TWICE_IN_LOSS = N_(
+    "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the "
+    "probabilities, and the gradients become small. cross_entropy expects logits, without a "
+    "softmax before it."
+)
 _PATTERNS = (
-    _Pattern(
-        "softmax_twice",
-        ("Softmax", "LogSoftmax"),
-        ("Softmax",),
-        N_(
-            "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the "
-            "probabilities, and the gradients become small. cross_entropy expects logits, without a "
-            "softmax before it."
-        ),
-    ),
+    _Pattern("softmax_twice", ("LogSoftmax",), ("Softmax",), _TWICE_IN_LOSS, holds=_run_along_the_same),
+    _Pattern("softmax_twice", ("Softmax",), ("Softmax",), _TWICE, holds=_run_along_the_same),
     _Pattern(
         "sigmoid_twice",
         ("BinaryCrossEntropyWithLogits",),
@@ -67,11 +115,12 @@ _PATTERNS = (
         ("NllLoss", "NllLoss2D"),
         ("Addmm", "Bmm", "Convolution", "Mm"),
         N_(
-            "{on} takes the result of {first}, which is not a log-probability: the loss has no lower bound. Use "
+            "{on} takes the result of {first}, which is not a log-probability, as nll_loss expects it. Use "
             "cross_entropy, or put log_softmax before it."
         ),
         "likely",
         is_inner_wrong=False,
+        holds=_is_a_loss,
     ),
 )
 
@@ -94,7 +143,7 @@ def _find_inner(trace: TraceData, node: int, pattern: _Pattern) -> int | None:
     place = follow_views(trace, node, 0, _PARTS)
     if place is None or trace.ops[place[0]].partition("Backward")[0] not in pattern.inner:
         return None
-    return place[0]
+    return place[0] if pattern.holds(trace, node, place[0]) else None
 
 
 def _describe_pattern(trace: TraceData, pattern: _Pattern, pairs: dict[int, int]) -> list[Finding]:
