@@ -146,7 +146,8 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
             later = _("Later passes do not show this: a weight that starts at 0 causes it once.")
         sentence = join_sentences([finding.sentence, later])
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
-    if len(known.of_kind) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1:
+    is_stuck = len(known.of_kind) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1
+    if is_stuck and not finding.is_reached:
         finding = _say_stuck(trace, finding, known)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
     found = replace(found, advice=finding.advice)

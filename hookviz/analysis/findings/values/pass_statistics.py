@@ -34,6 +34,9 @@ class PassFinding(NamedTuple):
     leaves: frozenset[int] = frozenset()
     """The leaves that get a gradient of 0 because of it: all behind an op, and those of a hook if no other leaf gets
     one that is not 0."""
+    is_reached: bool = False
+    """Whether a gradient is 0 because an op of the loss is constant there, and the loss is 0: nothing is left to learn.
+    """
     effects: tuple[tuple[int, int | None], ...] = ()
     """All steps of the pass that do the same to a gradient, of which ``step`` is the worst, each with a leaf that gets
     a gradient of 0 because of it, if it is about zeros; empty if the finding is about something else than single
@@ -168,6 +171,17 @@ class PassStatistics:
             found |= ends
             waiting += ends
         return found
+
+    def is_in_loss(self, node: int) -> bool:
+        """Whether an op, and all that take what it made, are outside of modules or in modules of losses."""
+        waiting, met = [node], {node}
+        while waiting:
+            node = waiting.pop()
+            if not all(self.module_class(call).endswith("Loss") for call in self.enclosing_calls(node)):
+                return False
+            users = [user for user in self.users.get(node, ()) if user not in met]
+            waiting, met = [*waiting, *users], met | {*users}
+        return True
 
     def enclosing_calls(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""

@@ -24,7 +24,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     """Find the step that turns a gradient into zeros and gives the most leaves a gradient of 0.
 
     The finding is a warning if an op of ``_FLAT_OPS`` affects at least half of the leaves, or any op all of several
-    leaves, such as a loss that is multiplied by 0. It is one, too, if a hook edits a gradient in place and sets another
+    leaves; not if it is an op of the loss, such as that of a margin which each example has, or multiplies by the number
+    0, as a term of a loss that does not count yet. It is one, too, if a hook edits a gradient in place and sets another
     one in the same memory to 0. Else it is a remark.
     """
     culprits: dict[int, int] = {}
@@ -77,7 +78,8 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     everything = {leaf for affected in zero_leaves.values() for leaf in affected}
     stuck = frozenset(affected if nodes else everything if everything == leaves else ())
     finding = PassFinding(first, "zero", sentence, severity, zeros=zeros, nodes=nodes, advice=advice, leaves=stuck)
-    return finding._replace(effects=_list_effects(zero_leaves))
+    is_reached = bool(nodes) and statistics.is_in_loss(row.own_node) and not _is_times_zero(statistics, row.own_node)
+    return finding._replace(effects=_list_effects(zero_leaves), is_reached=is_reached and _is_loss_zero(statistics))
 
 
 def _make_cancelled(
@@ -102,10 +104,25 @@ def _rate(statistics: PassStatistics, step: int, affected: int, leaves: int) -> 
     row = statistics.trace.rows[step]
     if row.kind != "compute":
         return "warning" if _list_shared(statistics, step) else "remark"
+    if statistics.is_in_loss(row.own_node) or _is_times_zero(statistics, row.own_node):
+        return "remark"
     op, _ignored, more = statistics.trace.ops[row.own_node].partition("Backward")
     is_flat = op in _FLAT_OPS and "Backward" not in more  # the second derivative of ReLU is 0 everywhere
     is_everywhere = affected == leaves > 1
     return "warning" if is_everywhere or (is_flat and 2 * affected >= leaves) else "remark"
+
+
+def _is_times_zero(statistics: PassStatistics, node: int) -> bool:
+    """Whether an op multiplies by the plain number 0."""
+    if not statistics.trace.ops[node].startswith("MulBackward"):
+        return False
+    rows = statistics.trace.lookup.saved(statistics.pass_id, node)
+    values = (statistics.value(row.value) for row in rows if isinstance(row.value, int))
+    return any(value.shape == () and value.min == value.max == 0 for value in values)
+
+
+def _is_loss_zero(statistics: PassStatistics) -> bool:
+    return statistics.trace.losses.get(statistics.pass_id) == 0
 
 
 def _list_shared(statistics: PassStatistics, step: int) -> list[int]:
