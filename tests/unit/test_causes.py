@@ -46,6 +46,22 @@ def to_float16(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.float16)
 
 
+def mean_of_none(x: torch.Tensor) -> torch.Tensor:
+    """A mean of roots, of which the mask leaves none; the roots that are NaN are left out before."""
+    root, weight = torch.where(x > 0, x.sqrt(), 0.0), (x - 100).relu()
+    return (root * weight).sum() / weight.sum()
+
+
+def softmax_by_hand(x: torch.Tensor) -> torch.Tensor:
+    """Exponentials that are too large, beside the logarithm of 0 that a mask leaves out."""
+    gate, e = x.relu(), (1000 * x).exp()
+    return e / e.sum() + torch.where(gate > 0, gate.log(), 0.0).sum()
+
+
+def mask_of_keys(x: torch.Tensor) -> torch.Tensor:
+    return (x / (x * 0)).masked_fill(x > 4, -1e9).softmax(-1)
+
+
 LOG_OF_ZERO = "The Inf arises where it takes the logarithm of 0, which is -Inf."
 CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
     "entropy": (entropy, [[-1.0, 200.0]], f"NaN: it multiplies 0 by -Inf. {LOG_OF_ZERO}"),
@@ -76,6 +92,20 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
         "NaN: it takes the softmax of numbers with Inf among them. The Inf arises where it takes the exponential "
         "of numbers above 88.7, which is too large for float32.",
     ),
+    "0 ÷ 0 behind a mask": (mean_of_none, [-1.0, 5.0], "NaN: it divides 0 by 0."),
+    "Inf ÷ Inf beside a mask": (
+        softmax_by_hand,
+        [-1.0, 5.0],
+        "NaN: it divides Inf by Inf. The Inf arises where it takes the exponential of numbers above 88.7, which is too "
+        "large for float32.",
+    ),
+    "a mask that leaves NaN": (
+        lambda x: torch.where(x < 9, x.log(), 0.0).abs(),
+        [-1.0, 5.0],
+        "NaN. NaN begins in the forward, at LogBackward0 of net (Does): it takes the logarithm of numbers below 0, the "
+        "smallest -1.",
+    ),
+    "a mask of keys": (mask_of_keys, [[0.0, 5.0]], "NaN: it divides 0 by 0."),
     "power": (lambda x: x**0.5, [-4.0, 4.0], "NaN: it raises a negative number, -4, to the power 0.5."),
     "power of 0": (lambda x: x**-2, [0.0, 4.0], "Inf: it raises 0 to the power -2."),
     "half": (to_float16, [70000.0], "Inf: it turns 70000 into float16, whose largest number is 65,504."),

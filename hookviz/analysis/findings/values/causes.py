@@ -17,6 +17,7 @@ from hookviz.analysis.findings.values.op_causes import (
     minimum,
 )
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
+from hookviz.analysis.findings.values.suspects import find_inf
 from hookviz.analysis.findings.values.torchless_numbers import format_rows, list_hidden_rows
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
@@ -55,7 +56,8 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
         cause = _describe_overflow(next(value.dtype for value in outputs if holds_inf(value)))
     if cause is not None:
         return cause, True
-    culprits = [node for node in nodes if contains_kind(ops.saved_tensor(node, "result"), kind)]
+    seen = [node for node in nodes if contains_kind(ops.saved_tensor(node, "result"), kind)]
+    culprits = [node for node in seen if not ops.is_masked(node)]
     shown = explain_by_statistics(ops, culprits[0], kind) if culprits else None
     if shown is not None:
         return _("it {cause}.").format(cause=shown.text), True
@@ -99,12 +101,12 @@ def _make_call_ops(
 
 def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
     """Describe the first cause that the numbers of the ops show; if it needs an Inf, also where that came from."""
-    causes = [cause for _ignored, cause in find_op_causes(ops)]
-    first = next((cause for cause in causes if cause.kind == kind), None)
-    if first is None:
+    causes = [*find_op_causes(ops)]
+    node, first = next(((node, cause) for node, cause in causes if cause.kind == kind), (None, None))
+    if node is None or first is None:
         return None
-    origin = next((cause for cause in causes if cause.kind == "inf"), None) if first.needs_inf else None
-    more = [] if origin is None else [_("The Inf arises where it {cause}.").format(cause=origin.text)]
+    origin = find_inf(ops.statistics, node, first, causes)
+    more = [] if origin is None else [_("The Inf arises where it {cause}.").format(cause=origin[1].text)]
     return join_sentences([_("it {cause}.").format(cause=first.text), *more])
 
 

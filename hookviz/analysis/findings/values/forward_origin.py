@@ -44,7 +44,7 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
     ops = ForwardOps(statistics, nodes, known)
     causes = [*find_op_causes(ops)]
     by_cause = next((node for node, cause in causes if cause.kind == kind), None)
-    by_value = next(_list_origins(statistics, nodes, known, kind), None)
+    by_value = next((one for one in _list_origins(statistics, nodes, known, kind) if not ops.is_masked(one)), None)
     node = min((node for node in (by_cause, by_value) if node is not None), default=None)
     if node is None:
         return None
@@ -54,7 +54,7 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
     growth, suspects = [*_describe_growing_ops(ops, node)], Suspects()
     if cause is None:
         cause, suspects = _search_before(ops, causes, node, kind)
-    sentence, origin = _describe(statistics, node, kind, cause, causes), find_inf(cause, causes)
+    sentence, origin = _describe(statistics, node, kind, cause, causes), find_inf(statistics, node, cause, causes)
     places = [*suspects.places, node, *([] if origin is None else [origin[0]])]
     if suspects.places and ops.op_name(suspects.places[0]) == "MaskedFill":  # what it fills in is no NaN
         places.sort(key=lambda place: place != node)
@@ -142,7 +142,7 @@ def _describe(
     if cause is None:
         return _("{what} is first seen in the forward, at {on}: none of its known inputs held it.").format(**names)
     sentences = [_("{what} begins in the forward, at {on}: it {cause}.").format(cause=cause.text, **names)]
-    origin = find_inf(cause, causes)
+    origin = find_inf(statistics, node, cause, causes)
     if origin is not None:
         sentences.append(describe_inf(statistics, *origin))
     return join_sentences(sentences)

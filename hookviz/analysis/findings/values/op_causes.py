@@ -21,6 +21,8 @@ _ZERO_BY_ZERO = N_("divides 0 by 0")
 _INF_BY_INF = N_("divides Inf by Inf")
 _ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
 _SQUARE = 2
+_MASKS = ("MaskedFill", "Where")
+_SOFTMAXES = ("LogSoftmax", "Softmax")
 _LOGARITHMS = ("Log", "Log2", "Log10", "Log1P")
 
 
@@ -58,6 +60,21 @@ class ForwardOps:
         saved = self.saved_tensor(place[0], "result") if place[1] == 0 else None
         return saved if saved is not None else self.known_values.get(place)
 
+    def is_masked(self, node: int) -> bool:
+        """Whether only torch.where or masked_fill takes what an op made, as far as known without its NaN and Inf.
+
+        What masked_fill does before a softmax hides numbers of an attention, and not what should not be there.
+        """
+        users = self.statistics.users.get(node, [])
+        return bool(users) and all(self._is_mask(user) for user in users)
+
+    def _is_mask(self, node: int) -> bool:
+        users = self.statistics.users.get(node, []) if self.op_name(node) == "MaskedFill" else []
+        is_of_attention = any(self.op_name(user) in _SOFTMAXES for user in users)
+        made = self.known_value((node, 0))
+        is_spoiled = contains_kind(made, "nan") or contains_kind(made, "inf")
+        return self.op_name(node) in _MASKS and not is_of_attention and not is_spoiled
+
     def saved_number(self, node: int, name: str) -> float | None:
         """A number that the node saved, such as an exponent; None if it is a tensor or unknown."""
         row = self._saved.get((node, name))
@@ -93,10 +110,10 @@ class ForwardOps:
 
 
 def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, OpCause]]:
-    """Check every op, in the order of the forward; yield the node with each cause."""
+    """Check every op, in the order of the forward, but for those that are masked; yield the node with each cause."""
     for node in ops.nodes:
         check = _CHECKS.get(ops.op_name(node))
-        if check is not None:
+        if check is not None and not ops.is_masked(node):
             yield from ((node, cause) for cause in check(ops, node))
 
 
@@ -108,7 +125,7 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> OpCause | No
     """
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     op = ops.op_name(node)
-    if kind == "nan" and op in ("Softmax", "LogSoftmax"):
+    if kind == "nan" and op in _SOFTMAXES:
         return _explain_masked_softmax(ops, node)
     if op == "Div" and other is not None and other.zero:
         text = _ZERO_BY_ZERO if kind == "nan" else _DIVIDES_BY_ZERO
@@ -357,7 +374,7 @@ _CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[OpCause]]] = {
     **dict.fromkeys(("Acos", "Asin"), _check_arc),
     **dict.fromkeys(("Sqrt", "Rsqrt"), _check_root),
     **dict.fromkeys(("Add", "Sub"), _check_sum),
-    **dict.fromkeys(("Softmax", "LogSoftmax"), _check_softmax),
+    **dict.fromkeys(_SOFTMAXES, _check_softmax),
     **dict.fromkeys(("Mean", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy"), _check_mean),
     **dict.fromkeys(("Std", "Var"), _check_spread),
     **dict.fromkeys(("NllLoss", "NllLoss2D"), _check_labels),

@@ -68,7 +68,7 @@ def find_suspects(statistics: PassStatistics, call: int | None, until: int, kind
         return Suspects((text.format(what=name_of_kind(kind), ops=names),), tuple(nodes) if len(nodes) == 1 else ())
     text = _("As far as the statistics of its inputs tell, {op} {cause}.")
     sentence = text.format(op=statistics.describe_node(nodes[0]), cause=cause.text)
-    origin = find_inf(cause, [*find_op_causes(ops)])
+    origin = find_inf(statistics, nodes[0], cause, [*find_op_causes(ops)])
     if origin is None:
         return Suspects((sentence,), (nodes[0],), are_explained=True)
     return Suspects((sentence, describe_inf(statistics, *origin)), (nodes[0], origin[0]), are_explained=True)
@@ -77,7 +77,7 @@ def find_suspects(statistics: PassStatistics, call: int | None, until: int, kind
 def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
     """Whether an op can have made ``kind``: its result is not known, and its inputs do not speak against it."""
     name = ops.op_name(node)
-    if ops.knows(node):
+    if ops.knows(node) or ops.is_masked(node):
         return False
     if explain_by_statistics(ops, node, kind) is not None:
         return True
@@ -104,10 +104,14 @@ def _find_inf_before(ops: ForwardOps, nodes: list[int]) -> Suspects:
     return Suspects((text.format(on=ops.statistics.describe_node(node), cause=cause.text),), (node,))
 
 
-def find_inf(cause: OpCause | None, causes: list[tuple[int, OpCause]]) -> tuple[int, OpCause] | None:
-    """Return the op that made the Inf that a cause needs, if it is known."""
-    needs_inf = cause is not None and cause.needs_inf
-    return next(((place, other) for place, other in causes if other.kind == "inf"), None) if needs_inf else None
+def find_inf(
+    statistics: PassStatistics, node: int, cause: OpCause | None, causes: list[tuple[int, OpCause]]
+) -> tuple[int, OpCause] | None:
+    """Return the op that made the Inf that the cause at a node needs, if one on a path to it is known."""
+    if cause is None or not cause.needs_inf:
+        return None
+    before = statistics.list_behind(node)
+    return next(((place, other) for place, other in causes if other.kind == "inf" and place in before), None)
 
 
 def describe_inf(statistics: PassStatistics, node: int, cause: OpCause) -> str:
