@@ -44,8 +44,12 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
     for row in parameters:
         if statistics.is_nonfinite(row.data):
             return _explain_parameter(statistics, index, row), True
-    spoiled = _explain_spoiled(statistics, call)
-    masked = spoiled or (_explain_mask(statistics, index) if kind == "nan" else "")
+    spoiled = _list_spoiled(statistics, call)
+    if kind == "nan" and "nan" in spoiled.values():
+        return _("its own {on} held NaN.").format(
+            on=next(name for name, held in spoiled.items() if held == "nan")
+        ), True
+    masked = _explain_mask(statistics, index) if kind == "nan" else ""
     if masked:
         return masked, True
     inputs = [value for value in _read_values(statistics, before) if value.note is None]
@@ -62,21 +66,19 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
     if shown is not None:
         return _("it {cause}.").format(cause=shown.text), True
     text = _describe_input(inputs, any(not _is_known_finite(statistics, row.data) for row in parameters))
-    first = [
+    more = [
         _("The first op known to have produced it is {op}.").format(op=statistics.describe_node(node))
         for node in culprits[:1]
     ]
-    return join_sentences([text, *first]), False
+    more += [_("Its own {on} held {what}.").format(on=on, what=name_of_kind(held)) for on, held in spoiled.items()]
+    return join_sentences([text, *more]), False
 
 
-def _explain_spoiled(statistics: PassStatistics, call: int) -> str:
-    """Explain that a parameter or buffer of a module contains NaN or Inf; empty if the trace shows none."""
+def _list_spoiled(statistics: PassStatistics, call: int) -> dict[str, str]:
+    """Parameter or buffer of a module → ``nan`` or ``inf``, which it contains; one with Inf may be a mask."""
     module = statistics.trace.calls[call].module
-    rows = [row for row in statistics.trace.nonfinite if row.module == module and row.call <= call]
-    if not rows:
-        return ""
-    name = f"{statistics.trace.module(module)}.{rows[0].name}"
-    return _("its own {on} held {what}.").format(on=name, what=name_of_kind(rows[0].kind))
+    rows = (row for row in statistics.trace.nonfinite if row.module == module and row.call <= call)
+    return {f"{statistics.trace.module(module)}.{row.name}": row.kind for row in rows}
 
 
 def _make_call_ops(
