@@ -148,6 +148,81 @@ def test_a_layer_whose_sums_overflow_float16_is_reported(size: int) -> None:
     )
 
 
+def test_numbers_that_a_cast_makes_infinite_are_no_sums_that_overflow() -> None:
+    net = nn.Linear(4, 2)
+    nn.init.constant_(net.weight, 1e-3)
+    with hv.record(net) as trace, torch.autocast("cpu", torch.float16):
+        net(torch.full((3, 4), 1e5)).float().mean().backward()
+    assert "sums of products" not in only_finding(trace).text
+
+
+class Masked(nn.Module):
+    """Fills the hidden numbers of some rows with a number before their softmax."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__()
+        self.number = number
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return (x * 2).masked_fill(mask, self.number).softmax(-1)
+
+
+@pytest.mark.parametrize(("number", "largest", "is_named"), [(-INF, 1.0, True), (-1e9, 3e38, False)])
+@pytest.mark.parametrize("size", [2, 20])
+def test_a_mask_explains_nan_only_in_the_rows_that_it_hides(
+    number: float, largest: float, is_named: bool, size: int
+) -> None:
+    x, mask = torch.ones(2, size, 3), torch.zeros(2, 2, 3, dtype=torch.bool)
+    mask[1, 1], x[0, 0] = True, largest
+    if size > 2:
+        x, mask = x.view(2, 2, -1, 3).transpose(1, 2).contiguous(), mask[:, None]
+    finding = record_masked(x, mask, number).findings.values[0]
+    row = "(1, 0, 1)" if size > 2 else "(1, 1)"
+    assert finding.kind == "nan"
+    assert (f"hides every number of row {row}, counted from 0" in finding.text) == is_named
+
+
+def record_masked(x: torch.Tensor, mask: torch.Tensor, number: float) -> hv.Trace:
+    net = Masked(number)
+    with hv.record(net) as trace:
+        net(x.requires_grad_(), mask).sum().backward()
+    return trace
+
+
+class MultiheadAttention(nn.Module):
+    """A class with the name of that of torch, in whose mask True means: keep."""
+
+    def forward(self, x: torch.Tensor, attn_mask: torch.Tensor) -> torch.Tensor:
+        weights = (x @ x.t()).masked_fill(~attn_mask, -1e9).softmax(-1) @ x
+        return weights / weights.sum()
+
+
+def test_an_attention_of_the_program_is_not_taken_for_that_of_torch() -> None:
+    net, x = MultiheadAttention(), torch.zeros(3, 4, requires_grad=True)
+    with hv.record(net) as trace:
+        net(x, attn_mask=torch.ones(3, 3, dtype=torch.bool)).sum().backward()
+    assert only_finding(trace).sentence == "net (MultiheadAttention) returns NaN: it divides 0 by 0."
+
+
+class Buffered(nn.Module):
+    """Adds a buffer to its input and takes the logarithm, or the softmax."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__()
+        self.register_buffer("mask", torch.tensor([0.0, number]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x + self.mask).softmax(-1) / (x * 0)
+
+
+@pytest.mark.parametrize(("number", "why"), [(-INF, "it divides 0 by 0."), (math.nan, "its own net.mask held NaN.")])
+def test_a_buffer_with_inf_is_no_cause_of_nan_as_one_with_nan_is(number: float, why: str) -> None:
+    net = Buffered(number)
+    assert only_finding(record_training(net, torch.ones(2, requires_grad=True), torch.sum)).sentence == (
+        f"net (Buffered) returns NaN: {why}"
+    )
+
+
 def test_a_nan_weight_is_found_without_a_graph() -> None:
     net = mlp(nn.Linear(4, 4))
     net[0].requires_grad_(False)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
     contains_kind,
@@ -18,7 +19,7 @@ from hookviz.analysis.findings.values.op_causes import (
 )
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.suspects import find_inf
-from hookviz.analysis.findings.values.torchless_numbers import format_rows, list_hidden_rows
+from hookviz.analysis.findings.values.torchless_numbers import format_rows, largest_number, list_hidden_rows
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
 from hookviz.trace.values import Value, as_tuple, format_number
@@ -251,12 +252,19 @@ _LINEAR_OPS |= {"View", "UnsafeView", "T", "Transpose", "ToCopy", "Squeeze"}
 def _is_overflow(
     statistics: PassStatistics, call: int, nodes: list[int], inputs: list[Value], parameters: list[TensorRow]
 ) -> bool:
-    """Whether a linear layer has finite inputs and parameters, so that its sums of products must have overflowed."""
+    """Whether a linear layer has finite inputs and parameters, so that its sums of products must have overflowed.
+
+    In a smaller dtype, to which they are cast, they may be infinite themselves.
+    """
     is_layer = statistics.trace.modules[statistics.trace.calls[call].module].kind in _LINEAR_LAYERS
     only_linear = {statistics.trace.ops[node].partition("Backward")[0] for node in nodes} <= _LINEAR_OPS
     has_weight = any(row.name.endswith(".weight") for row in parameters)
     is_finite = all(_is_known_finite(statistics, row.data) for row in parameters) and not any(map(holds_inf, inputs))
-    return is_layer and only_linear and has_weight and bool(inputs) and is_finite
+    given = [*inputs, *(statistics.value(row.data) for row in parameters if row.data is not None)]
+    limits = [largest_number(value.dtype) for value in _outputs_of(statistics, call)]
+    sizes = (max(maximum(value), -minimum(value)) for value in given)
+    fits = bool(limits) and all(size <= min(limits) for size in sizes)
+    return is_layer and only_linear and has_weight and bool(inputs) and is_finite and fits
 
 
 def _describe_overflow(dtype: str) -> str:
@@ -275,11 +283,13 @@ def _explain_mask(statistics: PassStatistics, index: int) -> str:
     ``index`` is the step at which the forward returned. True hides a key, and so does -Inf in a mask of numbers.
     """
     rows, call = statistics.trace.rows, statistics.trace.rows[index].own_call
-    if statistics.trace.modules[statistics.trace.calls[call].module].kind != _ATTENTION:
+    module = statistics.trace.calls[call].module
+    is_own = CallCode(statistics.trace).find_forward(module) is not None  # a class of the program, with the same name
+    if statistics.trace.modules[module].kind != _ATTENTION or is_own:
         return ""
     begin = next((step for step in range(index, -1, -1) if rows[step].kind == "call" and rows[step].call == call), None)
     given = None if begin is None else rows[begin].after
-    if begin is None or not isinstance(given, tuple):
+    if begin is None or not isinstance(given, tuple) or "query" not in rows[begin].labels[1]:
         return ""
     for name, value in zip(rows[begin].labels[1], given, strict=False):
         hidden = list_hidden_rows(statistics.value(value).tolist()) if name in _MASKS and value is not None else []

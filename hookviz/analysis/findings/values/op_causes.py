@@ -158,14 +158,28 @@ def _find_infinite(ops: ForwardOps, node: int, slot: int, factor: Value | None) 
 
 
 def _explain_masked_softmax(ops: ForwardOps, node: int) -> OpCause | None:
-    """A softmax behind a masked_fill whose mask leaves a row nothing."""
+    """A softmax behind a masked_fill whose mask leaves a row nothing, if each such row of the softmax is NaN.
+
+    Numbers of another row may be NaN, too, and what the mask fills in may be a finite number.
+    """
     place = ops.statistics.trace.edges.get((node, 0))
     mask = None if place is None or ops.op_name(place[0]) != "MaskedFill" else ops.saved_tensor(place[0], "mask")
     hidden = [] if mask is None else list_hidden_rows(mask.tolist())
-    if not hidden:
+    made = ops.saved_tensor(node, "result")
+    if not hidden or mask is None or made is None or not _are_nan(made, mask, len(hidden)):
         return None
     text = _("takes the softmax of nothing but -Inf: the mask of masked_fill hides every number of row {rows}")
     return OpCause("nan", join_list([text.format(rows=format_rows(hidden)), _("counted from 0")]), needs_inf=True)
+
+
+def _are_nan(made: Value, mask: Value, hidden: int) -> bool:
+    """Whether a softmax made NaN of each row that a mask hides; of many numbers, as many NaN as these rows have."""
+    pairs, size = [*broadcast_pairs(mask, made)], made.shape[-1]
+    if not pairs:
+        count = math.prod(mask.shape[:-1])
+        return made.nan is not None and made.nan * count == hidden * math.prod(made.shape)
+    rows = [pairs[start : start + size] for start in range(0, len(pairs), size)]
+    return all(math.isnan(number) for row in rows if all(hides for hides, _made in row) for _hides, number in row)
 
 
 def _check_log(ops: ForwardOps, node: int) -> Iterator[OpCause]:

@@ -95,21 +95,22 @@ def _collect_rows(numbers: NestedNumbers, count: int, dim: int) -> list[list[flo
 # -- rows that a mask hides
 
 
-def list_hidden_rows(numbers: Any) -> list[int]:
-    """List the rows, along the first dimension, that hold one with nothing but True or -Inf.
+def list_hidden_rows(numbers: Any) -> list[int | tuple[int, ...]]:
+    """List the rows, along the last dimension, that hold nothing but True or -Inf: a number, or one for each dimension.
 
-    >>> list_hidden_rows([[True, False], [True, True]])
-    [1]
+    >>> list_hidden_rows([[True, False], [True, True]]), list_hidden_rows([[[False], [True]]])
+    ([1], [(0, 1)])
     """
-    return [index for index, row in enumerate(numbers) if _has_hidden(row)] if isinstance(numbers, list) else []
+    return [place[0] if len(place) == 1 else place for place in _find_hidden(numbers)]
 
 
-def _has_hidden(row: Any) -> bool:
+def _find_hidden(row: Any) -> Iterator[tuple[int, ...]]:
     if isinstance(row, list) and row and isinstance(row[0], list):
-        return any(map(_has_hidden, row))
-    return isinstance(row, list) and bool(row) and all(one is True or one == -math.inf for one in flatten_numbers(row))
+        yield from ((index, *place) for index, part in enumerate(row) for place in _find_hidden(part))
+    elif isinstance(row, list) and row and all(one is True or one == -math.inf for one in flatten_numbers(row)):
+        yield ()
 
 
-def format_rows(rows: Sequence[int]) -> str:
+def format_rows(rows: Sequence[int | tuple[int, ...]]) -> str:
     """Name some rows or columns, the first of many."""
     return join_first(list(map(str, rows)))
