@@ -281,12 +281,24 @@ def test_masked_nan_is_a_remark() -> None:
     assert (only_finding(trace).kind, only_finding(trace).severity) == ("nan", "remark")
 
 
-def test_nan_in_an_output_is_a_warning_and_in_a_gradient_an_error() -> None:
+@pytest.mark.parametrize(
+    "function", [torch.log, lambda x: ((x + 2).pow(2) * 1).masked_fill(torch.tensor([True, False]), INF)]
+)
+def test_what_the_loss_leaves_out_is_a_remark(function: Callable[[torch.Tensor], torch.Tensor]) -> None:
     x = torch.tensor([-1.0, 1.0], requires_grad=True)
-    net = Does(torch.log)
+    net = Does(function)
     with hv.record(net) as trace:
         net(x)[1].backward()
-    assert only_finding(trace).severity == "warning"
+    finding = only_finding(trace)
+    assert finding.severity == "remark"
+    assert "PowBackward0" not in finding.text or "MaskedFillBackward0" in finding.text
+    with hv.record(net) as trace:
+        net(x).mean().backward()
+    assert only_finding(trace).severity in ("error", "warning")
+
+
+def test_nan_in_a_loss_or_a_gradient_is_an_error() -> None:
+    x = torch.tensor([-1.0, 1.0], requires_grad=True)
     assert only_finding(record_function(torch.log, [-1.0, 1.0])).severity == "error"
     assert only_finding(record_backward((x.abs() * 0 * x.log()).sum())).severity == "error"
 

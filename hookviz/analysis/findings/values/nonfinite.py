@@ -46,7 +46,7 @@ def _find_begins(statistics: PassStatistics) -> Iterator[PassFinding]:
     when it scaled it, if it did skip the step, or no gradient overflowed.
     """
     outputs = _find_in_outputs(statistics)
-    only_masks = not _has_more_than_masks(statistics, outputs)
+    only_masks = not _has_more_than_masks(statistics, outputs) or _is_left_out(statistics)
     is_scaled = bool(statistics.scales)
     severity = "remark" if only_masks else "warning"
     if _reaches_leaves(statistics) or _starts_at_nan(statistics):
@@ -96,6 +96,13 @@ def _reaches_leaves(statistics: PassStatistics) -> bool:
         elif row.kind == "accumulate":
             last[row.own_node] = statistics.is_nonfinite(row.after) and not statistics.is_nonfinite(row.before)
     return any(last.values())
+
+
+def _is_left_out(statistics: PassStatistics) -> bool:
+    """Whether the loss is a finite number and so is each gradient: it leaves out what is NaN or Inf on purpose."""
+    gradients = (row for _ignored, row in statistics.rows if row.subject == "gradient" and row.kind in _GRADIENT_KINDS)
+    is_finite = statistics.trace.losses.get(statistics.pass_id) is not None
+    return is_finite and not any(statistics.is_nonfinite(row.after) for row in gradients)
 
 
 def _find_in_outputs(statistics: PassStatistics) -> list[int]:

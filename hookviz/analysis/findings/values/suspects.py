@@ -11,9 +11,9 @@ from hookviz.trace.values import Value
 
 _SUSPECTS = (
     "Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Div", "Reciprocal", "Pow", "Softmax", "LogSoftmax", "Acos",
-    "Asin", "Std", "Var", "NllLoss",
+    "Asin", "Std", "Var", "NllLoss", "MaskedFill", "Where",
 )  # fmt: skip
-"""The ops that make NaN or Inf of ordinary numbers, such as 0."""
+"""The ops that make NaN or Inf of ordinary numbers, such as 0, or that the program tells to put it there."""
 MAX_SUSPECTS = 3
 """A sentence names at most so many ops."""
 _LOGARITHMS = ("Log", "Log2", "Log10")
