@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.bounds import Bounds
@@ -22,15 +23,18 @@ from hookviz.analysis.findings.values.suspects import (
 )
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput, TraceData
-from hookviz.trace.values import Value, format_number
+from hookviz.trace.training_rows import UpdateRow
+from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
 _SOFTMAXES = ("Softmax", "LogSoftmax")
 FEWEST_OPS = 5
 FACTOR_OF_OPS = 1e6
 """The numbers of a forward grew if each of so many ops made larger ones than the one before, by this factor in all."""
-FEWEST_PASSES = 2
+FEWEST_PASSES = 3
 FACTOR_OF_PASSES = 1e3
 """The same for the losses of passes."""
+FAR = 0.1
+"""A step of an optimizer is large if it moves a parameter by this part of its norm."""
 
 
 def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | None:
@@ -183,22 +187,62 @@ def _describe_growing_ops(ops: ForwardOps, node: int) -> Iterator[str]:
 
 
 def describe_growing_loss(trace: TraceData, pass_id: int) -> str:
-    """Say by how much the loss grew over the passes before one that holds NaN or Inf; empty if it did not."""
+    """Say by how much the loss grew over the passes before one that holds NaN or Inf; empty if it did not.
+
+    A loss is that of the same op and line, with a step of an optimizer after each. That the steps are too large is said
+    if the numbers show that they moved a parameter far.
+    """
+    passes: list[int] = []
     losses: list[float] = []
-    for earlier in reversed(range(pass_id)):  # of passes with NaN in a row, only the first looks further than one back
-        loss = trace.losses.get(earlier)
-        if loss is None:
-            return ""
+    if trace.losses.get(pass_id - 1) is None:  # of passes with NaN in a row, only the first looks further back
+        return ""
+    for earlier in _list_alike(trace, pass_id):
+        loss, until = trace.losses.get(earlier), (passes or [pass_id])[-1]
+        if loss is None or not _list_updates(trace, earlier, until):
+            break
+        passes.append(earlier)
         losses.append(loss)
     run = _find_rise(losses[::-1])
     if len(run) < FEWEST_PASSES or not run[-1] >= FACTOR_OF_PASSES * run[0] > 0:
         return ""
-    text = _(
-        "Before that, the loss rose from {first} to {last} over {count} passes: the steps of the optimizer are too "
-        "large. Try a smaller learning rate, or data and targets of the size of 1."
-    )
+    text = _("Before that, the loss rose from {first} to {last} over {count} passes.")
+    if all(_moved_far(trace, earlier, later) for later, earlier in pairwise(passes[: len(run)])):
+        text = _(
+            "Before that, the loss rose from {first} to {last} over {count} passes: the steps of the optimizer are too "
+            "large. Try a smaller learning rate, or data and targets of the size of 1."
+        )
     ends = {"first": format_number(run[0], 3), "last": format_number(run[-1], 3)}
     return text.format(count=f"{len(run):,}", **ends)
+
+
+def _list_alike(trace: TraceData, pass_id: int) -> Iterator[int]:
+    """Yield the passes before one that begin at the same op and in the same line, the last one first."""
+    lines = {row.pass_id: (row.source, row.line) for row in trace.lines if row.pass_id is not None}
+
+    def describe(number: int) -> tuple[object, ...]:
+        return lines.get(number), *(trace.ops[node] for node, _output in trace.roots[number])
+
+    own = describe(pass_id) if pass_id < len(trace.roots) else ()
+    yield from (number for number in reversed(range(pass_id)) if own and describe(number) == own)
+
+
+def _list_updates(trace: TraceData, earlier: int, later: int) -> list[UpdateRow]:
+    """List the steps of optimizers between the begins of two passes."""
+    first, last = (trace.lookup.steps(number) for number in (earlier, later))
+    return [row for row in trace.updates if first and last and first[0] < row.step < last[0]]
+
+
+def _moved_far(trace: TraceData, earlier: int, later: int) -> bool:
+    """Whether a step between two passes is known to have moved a parameter by a large part of its norm."""
+    moves = [move for row in _list_updates(trace, earlier, later) for move in row.moves]
+    norms = {
+        row.name: norm
+        for row in trace.tensors
+        if row.pass_id == earlier and row.leaf and row.data is not None
+        if (norm := get_norm_nan_inf(trace.values[row.data])[0]) is not None
+    }
+    known = ((norm, trace.parameters[number].names) for number, norm, _group in moves if norm is not None)
+    return any(norm > FAR * norms[name] for norm, names in known for name in names if name in norms)
 
 
 def _find_rise(numbers: Sequence[float]) -> list[float]:
