@@ -148,6 +148,39 @@ def test_a_layer_whose_sums_overflow_float16_is_reported(size: int) -> None:
     )
 
 
+class Adapter(nn.Module):
+    """Multiplies a sum, which is not kept, by a frozen weight."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((4, 4), weight).half(), requires_grad=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x + x) @ self.weight
+
+
+@pytest.mark.parametrize(("number", "weight", "is_shown"), [(2e4, 1.0, True), (4e4, 0.01, False)])
+def test_a_product_overflows_only_if_what_it_takes_does_not(number: float, weight: float, is_shown: bool) -> None:
+    x = torch.full((2, 4), number).half().requires_grad_()
+    net = Adapter(weight)
+    with hv.record(net) as trace:
+        out = net(x)
+        out.sum().backward()
+    text = only_finding(trace).text
+    assert ("it adds up 4 products of numbers up to" in text) == is_shown
+    assert is_shown or "the cause was not seen" in text
+
+
+def add_and_mask(x: torch.Tensor) -> torch.Tensor:
+    return (x + x).masked_fill(torch.eye(2, dtype=torch.bool), -1e4).softmax(-1)
+
+
+def test_a_mask_is_no_cause_of_nan_behind_a_sum_that_overflows() -> None:
+    numbers = torch.full((2, 2), 4e4).half()
+    text = record_function(add_and_mask, numbers).findings.values[0].text
+    assert "MaskedFillBackward0" not in text and "the cause was not seen" in text
+
+
 def test_numbers_that_a_cast_makes_infinite_are_no_sums_that_overflow() -> None:
     net = nn.Linear(4, 2)
     nn.init.constant_(net.weight, 1e-3)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from hookviz.analysis.findings.values.graph_patterns import VIEWS
 from hookviz.analysis.findings.values.op_causes import ForwardOps, format_largest
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import _
 from hookviz.trace import NodeOutput
-from hookviz.trace.values import Value, format_number
+from hookviz.trace.values import Value, as_tuple, format_number
 
 _KEEPING = frozenset({
     *VIEWS, "Abs", "Clone", "Contiguous", "Expand", "Index", "Neg", "Relu", "ReshapeAlias", "Select", "Slice", "Split",
@@ -40,10 +41,15 @@ class Bounds:
         while waiting:
             node = waiting.pop()
             open_inputs = [place[0] for place in self._list_inputs(node) if self._measure(place) == math.inf]
-            if not open_inputs:
+            if not open_inputs or self._is_unbound(node):
                 yield node
             waiting += [end for end in open_inputs if end not in met]
             met.update(open_inputs)
+
+    def _is_unbound(self, node: int) -> bool:
+        """Whether an op may make NaN or Inf whatever it takes, as a mask or a logarithm does."""
+        op = self.ops.op_name(node)
+        return op not in _LIMITED and op not in _BOUNDS
 
     def _list_inputs(self, node: int) -> list[NodeOutput]:
         following = self.ops.statistics.trace.lookup.next_nodes.get(node, ())
@@ -89,10 +95,18 @@ class Bounds:
         return math.inf if place is None else self._measure(place)
 
     def find_dtype(self, node: int) -> str:
-        """Return the dtype in which a matrix product computes; float32 for another op, whose dtype is not known."""
+        """Return the dtype in which a matrix product computes; for another op, the one of the pass that ends first."""
         factors = _PRODUCTS.get(self.ops.op_name(node), ())
         values = (self.ops.input_value(node, slot, name) for slot, name in factors)
-        return next((value.dtype for value in values if value is not None), "float32")
+        return next((value.dtype for value in values if value is not None), self._smallest_dtype)
+
+    @cached_property
+    def _smallest_dtype(self) -> str:
+        statistics = self.ops.statistics
+        indexes = {index for _step, row in statistics.rows for index in (*as_tuple(row.before), *as_tuple(row.after))}
+        dtypes = {statistics.value(index).dtype for index in indexes if index is not None}
+        floats = (dtype for dtype in dtypes if dtype.startswith(("float", "bfloat")))
+        return min(floats, key=largest_number, default="float32")
 
     def describe_product(self, node: int) -> str | None:
         """Say how a matrix product of finite numbers can have left the range of its dtype; None of another op."""
@@ -101,9 +115,9 @@ class Bounds:
         if factors is None or count is None:
             return None
         one, other = (self.measure_input(node, slot, name) for slot, name in factors)
-        if math.inf in (one, other):
-            return None
         dtype = self.find_dtype(node)
+        if math.inf in (one, other) or not count * one * other > largest_number(dtype):
+            return None
         text = _(
             "adds up {count} products of numbers up to {one} and {other}, which can go beyond {largest}, the largest "
             "number of {dtype}"

@@ -11,9 +11,11 @@ from hookviz.trace.values import Value
 
 _SUSPECTS = (
     "Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Div", "Reciprocal", "Pow", "Softmax", "LogSoftmax", "Acos",
-    "Asin", "Std", "Var", "NllLoss", "MaskedFill", "Where",
+    "Asin", "Std", "Var", "NllLoss",
 )  # fmt: skip
-"""The ops that make NaN or Inf of ordinary numbers, such as 0, or that the program tells to put it there."""
+"""The ops that make NaN or Inf of ordinary numbers, such as 0."""
+_FILLING = ("MaskedFill", "Where")
+"""The ops that the program may tell to put Inf there."""
 MAX_SUSPECTS = 3
 """A sentence names at most so many ops."""
 _LOGARITHMS = ("Log", "Log2", "Log10")
@@ -82,7 +84,7 @@ def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
     if explain_by_statistics(ops, node, kind) is not None:
         return True
     if name not in _SUSPECTS:
-        return False
+        return kind == "inf" and name in _FILLING
     values = [ops.input_value(node, slot, saved) for slot, saved in _DECIDING.get(name, ())]
     is_known = bool(values) and all(value is not None and value.min is not None for value in values)
     return not is_known or any(place == node and cause.kind == kind for place, cause in find_op_causes(ops))
