@@ -251,6 +251,33 @@ def test_an_overflow_in_the_forward_has_another_remedy_than_a_scaler() -> None:
     assert "compute this in bfloat16 or float32" in finding.text and "GradScaler" not in finding.text
 
 
+@pytest.mark.parametrize("divide", [torch.reciprocal, torch.sqrt, lambda x: x / x.detach(), lambda x: x.pow(-1)])
+def test_what_is_infinite_at_0_in_each_dtype_is_not_for_another_dtype(
+    divide: Callable[[torch.Tensor], torch.Tensor],
+) -> None:
+    torch.manual_seed(0)
+    net = nn.Linear(4, 3).half()
+    with hv.record(net) as trace:
+        (divide(torch.relu(net(torch.randn(5, 4).half()))).sum() * 32).backward()
+    found = [row for row in trace.findings if row.kind in ("nan", "inf")]
+    assert found and not any("float16" in row.text for row in found)
+
+
+@pytest.mark.parametrize("is_zero", [True, False])
+def test_a_weight_of_zeros_is_no_underflow(is_zero: bool) -> None:
+    torch.manual_seed(0)
+    body, head = nn.Linear(8, 16).half(), nn.Linear(16, 64).half()
+    nn.init.constant_(head.weight, 0.0 if is_zero else 1e-3)
+    nn.init.zeros_(head.bias)
+    head.weight.requires_grad_(False)
+    sgd = torch.optim.SGD([*body.parameters(), head.bias], lr=0.1)
+    with hv.record(body, head) as trace:
+        (head(body(torch.randn(2048, 8).half())) * 2e-2).mean().backward()
+        sgd.step()
+    zeros = [row for row in trace.findings if row.kind == "zero"]
+    assert zeros and any("too small for float16" in row.text for row in zeros) != is_zero
+
+
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_steps_that_are_all_skipped_with_one_scale_lead_to_the_line_that_makes_the_scaler(is_kept: bool) -> None:
     net = torch.nn.Linear(2, 1)

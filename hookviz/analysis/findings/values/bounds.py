@@ -18,7 +18,7 @@ _KEEPING = frozenset({
 """Ops whose result is no larger than their input."""
 _LIMITED = frozenset({"Cos", "Sigmoid", "Sin", "Softmax", "Tanh"})
 """Ops whose result is between -1 and 1."""
-_PRODUCTS = {"Addmm": ((1, "mat1"), (2, "mat2")), "Bmm": ((0, "self"), (1, "mat2")), "Mm": ((0, "self"), (1, "mat2"))}
+PRODUCTS = {"Addmm": ((1, "mat1"), (2, "mat2")), "Bmm": ((0, "self"), (1, "mat2")), "Mm": ((0, "self"), (1, "mat2"))}
 """Matrix product → slot and name of its factors."""
 
 
@@ -96,7 +96,7 @@ class Bounds:
 
     def find_dtype(self, node: int) -> str:
         """Return the dtype in which a matrix product computes; for another op, the one of the pass that ends first."""
-        factors = _PRODUCTS.get(self.ops.op_name(node), ())
+        factors = PRODUCTS.get(self.ops.op_name(node), ())
         values = (self.ops.input_value(node, slot, name) for slot, name in factors)
         return next((value.dtype for value in values if value is not None), self._smallest_dtype)
 
@@ -110,7 +110,7 @@ class Bounds:
 
     def describe_product(self, node: int) -> str | None:
         """Say how a matrix product of finite numbers can have left the range of its dtype; None of another op."""
-        factors = _PRODUCTS.get(self.ops.op_name(node))
+        factors = PRODUCTS.get(self.ops.op_name(node))
         count = None if factors is None else self.count_products(node)
         if factors is None or count is None:
             return None
@@ -127,7 +127,7 @@ class Bounds:
 
     def count_products(self, node: int) -> int | None:
         """Return how many products a matrix product adds up for each number."""
-        first, second = _PRODUCTS[self.ops.op_name(node)]
+        first, second = PRODUCTS[self.ops.op_name(node)]
         one, other = self.ops.input_value(node, *first), self.ops.input_value(node, *second)
         return one.shape[-1] if one is not None else other.shape[-2] if other is not None else None
 
@@ -158,7 +158,7 @@ def _divide(bounds: Bounds, node: int) -> float:
 
 
 def _multiply_matrices(bounds: Bounds, node: int) -> float:
-    one, other = _PRODUCTS[bounds.ops.op_name(node)]
+    one, other = PRODUCTS[bounds.ops.op_name(node)]
     count = bounds.count_products(node)
     added = bounds.measure_input(node, 0, "self") if bounds.ops.op_name(node) == "Addmm" else 0.0
     return (
@@ -171,7 +171,7 @@ def _multiply_matrices(bounds: Bounds, node: int) -> float:
 _BOUNDS: dict[str, Callable[[Bounds, int], float]] = {
     **dict.fromkeys(_KEEPING, _keep),
     **dict.fromkeys(("Add", "Sub"), _add),
-    **dict.fromkeys(_PRODUCTS, _multiply_matrices),
+    **dict.fromkeys(PRODUCTS, _multiply_matrices),
     "Mul": _multiply,
     "Div": _divide,
 }

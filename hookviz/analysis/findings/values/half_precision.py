@@ -3,11 +3,15 @@
 import math
 from typing import Any
 
+from hookviz.analysis.findings.values.bounds import PRODUCTS
+from hookviz.analysis.findings.values.graph_patterns import VIEWS
+from hookviz.analysis.findings.values.op_causes import ForwardOps
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
+from hookviz.analysis.findings.values.suspects import collect_known_tensors
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import N_, _
 from hookviz.trace import FORWARD_HOOK_KINDS
-from hookviz.trace.values import Value, as_tuple, format_number
+from hookviz.trace.values import Value, as_tuple, format_number, get_norm_nan_inf
 
 _HALF = "float16"
 _SMALLEST = 2.0**-24
@@ -15,6 +19,8 @@ _SMALLEST = 2.0**-24
 _NEAR = 100
 """A gradient whose largest number is below so many times the smallest one becomes 0 in a product with ordinary weights.
 """
+_ROUNDING = 0.01
+"""Norms that differ by less than this part may be equal but for rounding."""
 _CAST = "ToCopy"
 _SHRINKING_OPS = {
     "Addmm", "Bmm", "Mm", "Convolution", "MkldnnConvolution", "Div", "Mean", "Gelu", "Silu", "Sigmoid", "Tanh",
@@ -23,6 +29,7 @@ _SHRINKING_OPS = {
 """Ops that send 0 for a gradient that is not 0 only if the product is too small, or if they multiply by zeros."""
 ENLARGE = N_("Use a GradScaler, which makes the gradients larger, or bfloat16.")
 """What to do about gradients that are too small."""
+_INFINITE_AT_0 = ("Div", "Log", "Log2", "Log10", "Reciprocal", "Rsqrt", "Sqrt")
 _IN_FORWARD = N_(
     "float16 ends at {largest}: compute this in bfloat16 or float32, whose numbers reach 3.4e+38, or keep the numbers "
     "smaller."
@@ -50,7 +57,7 @@ def advise_on_overflow(statistics: PassStatistics, finding: PassFinding) -> str:
     values = [*as_tuple(row.after), *(data if is_forward else ())]
     spoiled = [statistics.value(index) for index in values if index is not None and statistics.is_nonfinite(index)]
     is_half = finding.kind == "inf" and bool(spoiled) and all(value.dtype == _HALF for value in spoiled)
-    if not is_half or (statistics.scales and not is_forward):
+    if not is_half or _is_at_zero(statistics, finding.nodes) or (statistics.scales and not is_forward):
         return ""
     largest = f"{largest_number(_HALF):,.0f}"
     scale = None if is_forward else _find_scale(statistics)
@@ -58,6 +65,19 @@ def advise_on_overflow(statistics: PassStatistics, finding: PassFinding) -> str:
         return _(_FIXED_SCALE).format(largest=largest, scale=format_number(scale))
     text = _IN_FORWARD if is_forward else _IN_BACKWARD
     return _(text).format(largest=largest)
+
+
+def _is_at_zero(statistics: PassStatistics, nodes: tuple[int, ...]) -> bool:
+    """Whether an op, or its slope, is infinite at an input of 0, in each dtype, and its input is 0 or not known."""
+    ops = ForwardOps(statistics, nodes, collect_known_tensors(statistics, sorted(statistics.compute_steps)))
+    for node in nodes:
+        slot, name = (1, "other") if ops.op_name(node) == "Div" else (0, "self")
+        exponent = ops.saved_number(node, "exponent")
+        is_infinite = ops.op_name(node) in _INFINITE_AT_0 or (exponent is not None and exponent < 1)
+        value = ops.input_value(node, slot, name) if is_infinite else None
+        if is_infinite and (value is None or value.zero is None or value.zero):
+            return True
+    return False
 
 
 def _find_scale(statistics: PassStatistics) -> float | None:
@@ -82,11 +102,45 @@ def describe_underflow(statistics: PassStatistics, step: int) -> str:
     largest = max(map(_measure_largest, before))
     if not 0 < largest < (_SMALLEST if op == _CAST else _NEAR * _SMALLEST):
         return ""
+    if op in PRODUCTS and not _has_factors(statistics, row.own_node):
+        return ""
     text = _(
         "These numbers are too small for float16: the largest one that arrives is {largest}, and what is below "
         "{smallest} becomes 0."
     )
     return text.format(largest=format_number(largest, 3), smallest=format_number(_SMALLEST, 2))
+
+
+def _has_factors(statistics: PassStatistics, node: int) -> bool:
+    """Whether the factors by which a product multiplies a gradient that it sends as 0 are known not to be all 0."""
+    ops = ForwardOps(statistics, [node], collect_known_tensors(statistics, [node]))
+    one, other = PRODUCTS[ops.op_name(node)]
+    sent = as_tuple(statistics.trace.rows[statistics.compute_steps[node]].after)
+    factors = [
+        factor
+        for (slot, _name), factor in ((one, other), (other, one))
+        if slot < len(sent) and sent[slot] is not None and statistics.norm(sent[slot]) == 0
+    ]
+    values = [ops.input_value(node, slot, name) for slot, name in factors]
+    return all(value is not None and bool(get_norm_nan_inf(value.row)[0]) for value in values) or (
+        None in values and _shows_factors(statistics, node)
+    )
+
+
+def _shows_factors(statistics: PassStatistics, node: int) -> bool:
+    """Whether what the layer of a product returned is more than its bias, so that its weight is not 0."""
+    trace, call = statistics.trace, statistics.trace.owners.get(node)
+    made = None if call is None else statistics.find_only("forward", call)
+    own = [] if call is None else trace.lookup.nodes_by_call.get(call, ())
+    ops = {trace.ops[one].partition("Backward")[0] for one in own if one != node}
+    norm = None if made is None or ops - {*VIEWS, "AccumulateGrad"} else statistics.norm(made)
+    leaf = trace.edges.get((node, 0)) if trace.ops[node].startswith("Addmm") else None
+    bias = next((row.data for row in statistics.tensors if leaf is not None and row.node == leaf[0]), None)
+    if made is None or norm is None or (bias is None and trace.ops[node].startswith("Addmm")):
+        return False
+    rows = math.prod(trace.values[made][0][:-1])
+    own_norm = 0.0 if bias is None else (statistics.norm(bias) or 0.0) * math.sqrt(rows)
+    return abs(norm - own_norm) > _ROUNDING * norm
 
 
 def _measure_largest(value: Value) -> float:
