@@ -181,6 +181,35 @@ def test_a_mask_is_no_cause_of_nan_behind_a_sum_that_overflows() -> None:
     assert "MaskedFillBackward0" not in text and "the cause was not seen" in text
 
 
+@pytest.mark.parametrize("is_chosen", [True, False])
+def test_zero_times_inf_behind_where_is_said_only_of_nan(is_chosen: bool) -> None:
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    chosen = torch.where(x < 9, x.sqrt(), x) if is_chosen else torch.where(x > 0, x.sqrt(), x)
+    finding = only_finding(record_backward(chosen.sum()))
+    assert finding.kind == ("inf" if is_chosen else "nan")
+    assert ("0 times Inf is NaN" in finding.sentence) != is_chosen
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda x: ((100 * x).exp() + 1) / (x.relu() * ((100 * x).exp() + 1)), "divides Inf by Inf"),
+        (lambda x: x.relu() / (x.relu() * 2), "divides 0 by 0"),
+    ],
+)
+def test_a_quotient_of_many_numbers_is_explained_by_what_both_hold(
+    function: Callable[[torch.Tensor], torch.Tensor], words: str
+) -> None:
+    torch.manual_seed(0)
+    net, x = nn.Linear(64, 200), torch.randn(50, 64)
+    h = net(x)
+    with hv.record() as trace:
+        out = function(h)
+        out.mean().backward()
+    [sentence] = [finding.sentence for finding in trace.findings.values if finding.kind == "nan"]
+    assert words in sentence
+
+
 def test_numbers_that_a_cast_makes_infinite_are_no_sums_that_overflow() -> None:
     net = nn.Linear(4, 2)
     nn.init.constant_(net.weight, 1e-3)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from hookviz.analysis.findings.values.op_causes import ForwardOps, holds_inf
+from hookviz.analysis.findings.values.op_causes import ForwardOps, contains_kind, holds_inf
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _
 from hookviz.trace.values import as_tuple, format_number
@@ -14,7 +14,9 @@ def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
     explain = _EXPLANATIONS.get(ops.op_name(node))
     reasons = [] if explain is None else list(explain(ops, node))
     yield from reasons
-    if reasons and _is_chosen_from(statistics, node):
+    sent = as_tuple(statistics.trace.rows[statistics.compute_steps[node]].after)
+    has_nan = any(contains_kind(statistics.value(index), "nan") for index in sent if index is not None)
+    if reasons and has_nan and _is_chosen_from(statistics, node):
         slope = next((place for place, _slot in _list_infinite_factors(ops, node)), node)
         yield _(
             "torch.where takes the other number there and sends 0 back, and 0 times Inf is NaN: give {op} harmless "
@@ -24,8 +26,7 @@ def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
 
 def _is_chosen_from(statistics: PassStatistics, node: int) -> bool:
     """Whether torch.where takes some of the numbers that an op computed."""
-    users = {start for (start, _slot), (end, _output) in statistics.trace.edges.items() if end == node}
-    return any(statistics.trace.ops[user].startswith("WhereBackward") for user in users)
+    return any(statistics.trace.ops[user].startswith("WhereBackward") for user in statistics.users.get(node, ()))
 
 
 def _explain_root(ops: ForwardOps, node: int) -> Iterator[str]:

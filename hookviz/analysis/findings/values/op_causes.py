@@ -127,15 +127,20 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> OpCause | No
     op = ops.op_name(node)
     if kind == "nan" and op in _SOFTMAXES:
         return _explain_masked_softmax(ops, node)
-    if op == "Div" and other is not None and other.zero:
-        text = _ZERO_BY_ZERO if kind == "nan" else _DIVIDES_BY_ZERO
-        return OpCause(kind, _(text))
-    if kind != "nan":
-        return None
-    if op == "Mul":
+    if kind == "nan" and op == "Mul":
         return _explain_product(ops, node, (one, other))
+    if kind == "nan" and op == "Div":
+        return _explain_quotient(one, other)
+    return OpCause(kind, _(_DIVIDES_BY_ZERO)) if op == "Div" and other is not None and other.zero else None
+
+
+def _explain_quotient(one: Value | None, other: Value | None) -> OpCause | None:
+    """A quotient that is NaN: of zeros or of Inf, as far as both numbers, or the divisor alone, leave only one."""
     is_infinite = any(value is not None and holds_inf(value) for value in (one, other))
-    return OpCause("nan", _(_INF_BY_INF), needs_inf=True) if op == "Div" and is_infinite else None
+    is_zero = other is not None and bool(other.zero) and (one is None or bool(one.zero))
+    if is_zero == is_infinite:
+        return None
+    return OpCause("nan", _(_ZERO_BY_ZERO)) if is_zero else OpCause("nan", _(_INF_BY_INF), needs_inf=True)
 
 
 def _explain_product(ops: ForwardOps, node: int, factors: tuple[Value | None, Value | None]) -> OpCause | None:
