@@ -1,6 +1,7 @@
 """A sigmoid, tanh or softmax whose outputs lie at its limits is a remark; one that works is none."""
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 import torch
@@ -53,6 +54,15 @@ def test_a_softmax_that_chooses_one_number_of_each_row_is_a_remark() -> None:
     [finding] = find_saturated(choose, 3.0)
     assert "at the limits of softmax" in finding.sentence
     assert "24 of 24 outputs are within 0.001 of a limit" in finding.sentence
+
+
+@pytest.mark.parametrize("loss", [nn.BCELoss(), lambda out, y: -(y * out.log() + (1 - y) * (1 - out).log()).mean()])
+def test_a_sigmoid_before_a_logarithm_is_not_flat(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
+    net = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Sigmoid())
+    nn.init.constant_(cast("nn.Linear", net[0]).weight, 12.0)
+    with hv.record(net) as trace:
+        loss(net(torch.tensor([[1.0], [-0.1]])), torch.zeros(2, 1)).backward()
+    assert list(trace.findings) == []
 
 
 @pytest.mark.parametrize("function", [torch.sigmoid, torch.tanh, choose])

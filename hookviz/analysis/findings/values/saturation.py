@@ -14,6 +14,9 @@ _DISTANCE = 1e-3
 """A number that is so near to a limit counts as being there."""
 _LIMITS = {"SigmoidBackward0": (0.0, 1.0), "TanhBackward0": (-1.0, 1.0), "SoftmaxBackward0": (0.0, 1.0)}
 """Op → the limits of what it makes."""
+_STEEP = ("BinaryCrossEntropy", "Log")
+"""Ops whose slope is as large as that of a sigmoid, or of a softmax, before them is small: together they are not flat.
+"""
 _NAMES = {"SigmoidBackward0": "sigmoid", "TanhBackward0": "tanh", "SoftmaxBackward0": "softmax"}
 
 
@@ -38,7 +41,8 @@ def find_saturation(statistics: PassStatistics) -> Iterator[PassFinding]:
     first = flat[0]
     names = {"on": statistics.describe_node(first.node), "factor": format_number(first.factor, 2)}
     text = _(
-        "{on} leaves {factor} of the gradient that it gets: its outputs lie at the limits of {op}, where it is flat."
+        "{on} leaves {factor} of the gradient that it gets: where that is large, its outputs lie at the limits of "
+        "{op}, where it is flat."
     )
     sentences = [text.format(op=_NAMES[first.op], **names), *_count_at_limits(statistics, first)]
     if len(flat) > 1:
@@ -53,13 +57,19 @@ def list_flat(statistics: PassStatistics) -> Iterator[Flat]:
     """Yield the sigmoids, tanhs and softmaxes that let almost nothing of a gradient through, but not exactly 0."""
     for node, step in statistics.compute_steps.items():
         op = statistics.trace.ops[node]
-        if op not in _LIMITS:
+        if op not in _LIMITS or _is_steep(statistics, node):
             continue
         row = statistics.trace.rows[step]
         before, after = (math.hypot(*statistics.norms(values)) for values in (row.before, row.after))
         is_flat = 0 < after < LEAST_FACTOR * before < math.inf
         if is_flat and (op != "SoftmaxBackward0" or _is_one_hot(statistics, node)):
             yield Flat(after / before, step, node, op)
+
+
+def _is_steep(statistics: PassStatistics, node: int) -> bool:
+    """Whether an op takes the result of a function whose slope is large where that of the function is small."""
+    users = (statistics.trace.ops[user].partition("Backward")[0] for user in statistics.users.get(node, ()))
+    return any(user in _STEEP for user in users)
 
 
 def _is_one_hot(statistics: PassStatistics, node: int) -> bool:
