@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.call_code import CallCode, Region
+from hookviz.analysis.findings.parameters.call_code import CallCode, Region, find_switch
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData
@@ -90,6 +90,7 @@ def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
     scales = call is None and any(node in row.at for row in trace.scales)
     op = _SCALE if scales else trace.ops[node]
     uses = [use for region in regions for use in _list_uses(code, region, op, call is None)]
+    uses = [use for use in uses if not _has_no_graph(code, use)]
     uses += [] if call is None else _list_in_hooks(trace, call, trace.ops[node])
     made = _list_alike(trace, node)
     if _count_inputs(trace, node) > 1 and any(use.has_number for use in uses):
@@ -116,6 +117,12 @@ def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterat
         if lines.first <= getattr(part, "lineno", 0) <= lines.last and _is_use(part, op):
             place = CodePlace(source.file, part.lineno + source.line - 1)  # type: ignore[attr-defined]
             yield _Use(place, region, runs_once, _has_number(part))
+
+
+def _has_no_graph(code: CallCode, use: _Use) -> bool:
+    """Whether a piece of code runs in ``torch.no_grad``, so that it made no node."""
+    source = None if use.region is None else code.trace.sources[use.region[0]]
+    return source is not None and find_switch(source.text, source.line, use.place.line or 0, "no_grad") is not None
 
 
 def _list_in_hooks(trace: TraceData, call: int, op: str) -> Iterator[_Use]:
