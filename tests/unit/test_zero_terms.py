@@ -1,6 +1,7 @@
 """A loss that is 0, or a term of it that does not count, sends zeros: no fault, unless nothing learns in any pass."""
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 import torch
@@ -55,3 +56,53 @@ def test_a_term_of_a_loss_that_does_not_count_yet_is_a_remark() -> None:
             (net(torch.rand(8, 4)).square().mean() * part).backward()
     [finding] = trace.findings.values
     assert (finding.kind, finding.severity, finding.when) == ("zero", "remark", "in 2 of 8 passes")
+
+
+@pytest.mark.parametrize("is_everywhere", [True, False])
+def test_a_weight_is_0_where_a_gradient_shows_it(is_everywhere: bool) -> None:
+    torch.manual_seed(0)
+    head = nn.Linear(16, 40)
+    with torch.no_grad():
+        head.weight[0 if is_everywhere else 20 :] = 0
+    net = nn.Sequential(nn.Linear(4, 16), head)
+    with hv.record(net) as trace:
+        out = net(torch.rand(8, 4))
+        (out if is_everywhere else out[:, 20:]).square().sum().backward()
+    [finding] = trace.findings.values
+    assert finding.kind == "zero" and ("1.weight: all 0" in finding.sentence) == is_everywhere
+
+
+def make_low_rank() -> nn.Sequential:
+    net = nn.Sequential(nn.Linear(4, 2, bias=False), nn.Linear(2, 4, bias=False))
+    nn.init.zeros_(cast("nn.Linear", net[1]).weight)
+    return net
+
+
+@pytest.mark.parametrize("is_used_again", [True, False])
+def test_later_passes_show_no_zeros_if_they_use_the_same_op(is_used_again: bool) -> None:
+    torch.manual_seed(0)
+    low_rank, other = make_low_rank(), nn.Linear(4, 4)
+    sgd = torch.optim.SGD([*low_rank.parameters(), *other.parameters()], 0.1)
+    with hv.record(low_rank, other) as trace:
+        for number in range(3):
+            sgd.zero_grad()
+            net = low_rank if is_used_again or not number else other
+            (net(torch.rand(8, 4)) - 1).square().mean().backward()
+            sgd.step()
+    [finding] = [finding for finding in trace.findings.values if finding.kind == "zero"]
+    assert ("Later passes do not show this" in finding.sentence) == is_used_again
+
+
+def test_the_steps_of_the_optimizer_of_what_never_learned_are_counted() -> None:
+    torch.manual_seed(0)
+    body, head = nn.Sequential(nn.Linear(4, 8), nn.ReLU()), nn.Linear(8, 1)
+    nn.init.constant_(cast("nn.Linear", body[0]).bias, -50.0)
+    optimizers = [torch.optim.SGD(body.parameters(), 0.1), torch.optim.SGD(head.parameters(), 0.1)]
+    with hv.record(body, head) as trace:
+        for _ in range(STEPS):
+            (head(body(torch.rand(8, 4))) - 1).square().mean().backward()
+            for optimizer in optimizers:
+                optimizer.step()
+                optimizer.zero_grad()
+    [finding] = [finding for finding in trace.findings.values if finding.kind == "zero"]
+    assert "after 2 steps: body.0.weight, body.0.bias never learned" in finding.sentence

@@ -140,14 +140,14 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
     passes = known.same or [trace.rows[finding.step].pass_id]
     when = describe_passes(passes, trace)
     is_of_op = finding.kind == "zero" and trace.rows[finding.step].kind == "compute"
-    if is_of_op and known.of_kind == [0] and not known.has_nonfinite and not trace.dropped and len(trace.roots) > 1:
+    is_first = is_of_op and known.of_kind == [0] and not known.has_nonfinite and not trace.dropped
+    if is_first and _computes_later(trace, trace.rows[finding.step].own_node):
         later = _("Later passes do not show this.")
         if finding.zeros:
             later = _("Later passes do not show this: a weight that starts at 0 causes it once.")
         sentence = join_sentences([finding.sentence, later])
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
-    is_stuck = len(known.of_kind) == len(trace.roots) >= MIN_STUCK and len(trace.updates) > 1
-    if is_stuck and not finding.is_reached:
+    if len(known.of_kind) == len(trace.roots) >= MIN_STUCK and not finding.is_reached:
         finding = _say_stuck(trace, finding, known)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
     found = replace(found, advice=finding.advice)
@@ -155,6 +155,13 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
     if place is not None:
         return put_line(found, *place)
     return replace(found, sentence=join_sentences([found.sentence, *_name_lines(trace, finding.nodes[:1])]))
+
+
+def _computes_later(trace: TraceData, node: int) -> bool:
+    """Whether the op of a module that made a node computes in a later pass, too."""
+    maker, first = _describe_maker(trace, node), min(trace.lookup.passes)
+    later = (other for pass_id, other in trace.lookup.compute_steps if pass_id > first)
+    return any(_describe_maker(trace, other) == maker for other in later)
 
 
 def _find_cause_line(trace: TraceData, finding: PassFinding) -> tuple[CodePlace, str] | None:
@@ -188,9 +195,10 @@ def _say_stuck(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Pass
     names = [trace.lookup.leaf_names.get(leaf, "") for leaf in sorted(finding.leaves & known.always)]
     stuck = [name for name in names if name in held]
     is_same = len(known.same) == len(known.of_kind)
-    if not stuck and not (finding.zeros and is_same):
+    steps = _count_steps(trace, {*stuck, *finding.zeros})
+    if not steps or (not stuck and not (finding.zeros and is_same)):
         return finding
-    count = f"{len(trace.updates) - 1:,}"
+    count = f"{steps:,}"
     text = _("In each pass {names} got a gradient of 0: after {count} steps, they never learned.")
     if is_same:
         text = (
@@ -200,6 +208,15 @@ def _say_stuck(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Pass
         )
     more = text.format(count=count, names=join_first(stuck, MAX_NAMED))
     return finding._replace(sentence=join_sentences([finding.sentence, more]), severity="warning")
+
+
+def _count_steps(trace: TraceData, names: set[str]) -> int:
+    """Count the steps, before the last pass, of the optimizer of some parameters; of several, of that with most."""
+    holders = {one for row in trace.parameters if not names.isdisjoint(row.names) for one in row.optimizers}
+    until = trace.lookup.steps(max(trace.lookup.passes))[0]
+    taken = [trace.rows[row.step].optimizer for row in trace.updates if row.step < until]
+    counts = [taken.count(one) for one in dict.fromkeys(taken) if one in holders or not holders]
+    return max(counts, default=0)
 
 
 def _add_start(trace: TraceData, finding: Finding, nonfinite: Collection[int]) -> Finding:

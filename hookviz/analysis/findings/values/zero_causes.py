@@ -7,7 +7,7 @@ from hookviz.analysis.findings.values.graph_patterns import follow_views
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.trace import StepRow, TensorRow
-from hookviz.trace.values import Value, format_number
+from hookviz.trace.values import Value, as_tuple, format_number
 
 _STEPS = {"Round": "round", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc", "Sign": "sign"}
 """Op whose derivative is 0 everywhere → its function."""
@@ -85,13 +85,18 @@ def _shows_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
 
 
 def _sends_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
-    """Whether an op makes exact zeros of a gradient that is large enough not to underflow."""
+    """Whether an op makes exact zeros of a gradient without any, which is large enough not to underflow.
+
+    Where a gradient is 0, a factor may be anything.
+    """
     step = statistics.compute_steps.get(node)
     row = None if step is None else statistics.trace.rows[step]
     sent = None if row is None else row.after
     index = sent[slot] if isinstance(sent, tuple) and slot < len(sent) else None
     arrived = [] if row is None else statistics.norms(row.before)
-    return index is not None and statistics.norm(index) == 0 and max(arrived, default=0.0) > _TINY
+    values = [] if row is None else [statistics.value(one) for one in as_tuple(row.before) if one is not None]
+    is_everywhere = all(value.zero == 0 for value in values)
+    return index is not None and statistics.norm(index) == 0 and max(arrived, default=0.0) > _TINY and is_everywhere
 
 
 def _has_data(statistics: PassStatistics, node: int) -> bool:
