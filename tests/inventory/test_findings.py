@@ -48,6 +48,19 @@ def test_parameters_of_an_optimizer_that_no_gradient_reaches_are_a_finding() -> 
     assert [finding.kind for finding in trace.findings] == ["unreached"]
 
 
+@pytest.mark.parametrize(("every", "keep", "used_in"), [(1, 1, 0), (2, None, 1)])
+def test_a_pass_that_is_missing_may_have_reached_a_parameter(every: int, keep: int | None, used_in: int) -> None:
+    used, other = nn.Linear(1, 1), nn.Linear(1, 1)
+    sgd = torch.optim.SGD([*used.parameters(), *other.parameters()], lr=0.1)
+    with hv.record(used, other, every=every, keep=keep) as trace:
+        for number in range(3):
+            sgd.zero_grad()
+            (used(torch.ones(1)) + (other(torch.ones(1)) if number == used_in else 0)).backward()
+            sgd.step()
+    [finding] = [finding for finding in trace.findings if finding.kind == "unreached"]
+    assert finding.severity == "remark" and "in the passes that were recorded" in finding.sentence
+
+
 def test_gradients_that_are_cleared_before_the_step_are_a_finding() -> None:
     layer = nn.Linear(1, 1)
     sgd = torch.optim.SGD(layer.parameters(), lr=0.1)

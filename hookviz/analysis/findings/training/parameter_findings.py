@@ -25,7 +25,8 @@ FEWEST = 2
 def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters of modules that an optimizer holds and that had no gradient at any of its steps.
 
-    It is a warning if their module was called, and a remark if it was not, like a part that this data does not need.
+    It is a warning if their module was called, and a remark if it was not, like a part that this data does not need; so
+    it is if passes are missing, of which it is not known what they reached.
     Parameters of which the trace knows where the graph is cut are left to ``list_silence``.
     """
     unreached = [
@@ -42,6 +43,10 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
         for number in unreached
         if number not in cleared and not explained.issuperset(facts.parameters[number].names)
     ]
+    if unreached and (facts.lacks_passes or facts.trace.dropped):
+        text = N_("{optimizer} holds {on}, and no gradient reached them in the passes that were recorded.")
+        yield _make_update_finding(facts, unreached, "unreached", text, "remark")
+        return
     for is_called, text, severity in (
         (
             True,
