@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, iter_trees, parse_source
 from hookviz.analysis.findings.parameters.places import Place
@@ -134,9 +134,10 @@ def find_edit_in_place(hook: Hook) -> int | None:
     return hook.line + lines.pop() - 1 if len(lines) == 1 else None
 
 
-def list_argument_names(tree: ast.AST) -> set[str]:
-    """List the arguments of a function, and the variables that stand for one of them or an item of it."""
-    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
+def list_argument_names(tree: ast.AST, given: Collection[str] | None = None) -> set[str]:
+    """List the arguments of a function, or ``given``, and the variables that stand for one of them or an item of it."""
+    every = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)} - {"self"}
+    names = every if given is None else set(given)
     for node in ast.walk(tree):
         value = node.iter if isinstance(node, ast.For) else node.value if isinstance(node, ast.Assign) else None
         while isinstance(value, ast.Subscript):
@@ -145,6 +146,20 @@ def list_argument_names(tree: ast.AST) -> set[str]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
             names |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
     return names
+
+
+def parse_hook(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
+    """Parse the function of a hook; None if its text is not known."""
+    tree = parse_source(hook.source or "")
+    nodes = ast.walk(tree) if tree is not None else ()
+    return next((node for node in nodes if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)
+
+
+def list_given(hook: Hook) -> list[str]:
+    """List the parameters of a hook that PyTorch gives: not the object of a method, and none with a default."""
+    function = parse_hook(hook)
+    arguments = function.args.args[: len(function.args.args) - len(function.args.defaults)] if function else []
+    return [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
 
 
 def find_return(hook: Hook) -> int | None:

@@ -11,6 +11,7 @@ from hookviz.support.definitions import is_value, list_returned
 from hookviz.support.messages import _, join_first
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.hook_facts import HookKind
+from hookviz.trace.hooks import shared_label
 from hookviz.trace.values import Value
 
 _KINDS: tuple[HookKind, ...] = (
@@ -93,9 +94,11 @@ def _make_zeroing(trace: TraceData, steps: list[Step]) -> Finding:
     assert first.hook is not None and first.row.hook is not None
     passes = tuple(dict.fromkeys(step.pass_id for step in steps))
     text = _("{hook} on {on} put zeros in the place of the gradient, each of the {count} times that it fired.")
-    sentence = text.format(hook=first.hook.label, on=first.hook.on, count=f"{len(steps):,}")
+    hooks = tuple({hook.on: hook for step in steps if (hook := step.hook) is not None}.values())
+    names = {"hook": shared_label(hooks), "on": join_first([hook.on for hook in hooks])}
+    sentence = text.format(**names, count=f"{len(steps):,}")
     when = describe_passes(passes, trace)
-    finding = Finding(first.index, "zero", sentence, "remark", passes, when, hooks=(first.hook,))
+    finding = Finding(first.index, "zero", sentence, "remark", passes, when, hooks=hooks)
     return put_line(finding, *find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at))
 
 
@@ -143,10 +146,27 @@ def _find_lost_value(hook: Hook) -> ast.stmt | None:
     function = tree.body[0] if tree is not None and tree.body else None
     if not isinstance(function, ast.FunctionDef) or hook.line is None or any(map(is_value, list_returned(function))):
         return None
-    inner = (ast.FunctionDef, ast.Lambda, ast.For, ast.While, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
+    inner = (
+        ast.FunctionDef,
+        ast.Lambda,
+        ast.For,
+        ast.While,
+        ast.Global,
+        ast.Nonlocal,
+        ast.Try,
+        ast.Yield,
+        ast.YieldFrom,
+    )
     if any(isinstance(node, inner) for node in ast.walk(function) if node is not function):
         return None
-    return next(_list_lost(function, list_argument_names(function)), None)
+    return next(_list_lost(function, list_argument_names(function, _list_given(function, hook.kind))), None)
+
+
+def _list_given(function: ast.FunctionDef, kind: str) -> set[str]:
+    """List the parameters that get tensors: not the module, and none with a default, which PyTorch does not give."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    names = [name for name in names[: len(names) - len(function.args.defaults)] if name != "self"]
+    return set(names if kind == "tensor_hook" else names[1:])
 
 
 def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]:
@@ -156,10 +176,10 @@ def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]
         if isinstance(node, ast.Expr) and (_computes(node.value, names) or _is_formula(node.value, names)):
             yield node
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name, end = node.targets[0].id, node.end_lineno or node.lineno
+            name, end = node.targets[0].id, (node.end_lineno or node.lineno, node.end_col_offset or 0)
             is_new = isinstance(node.value, ast.BinOp) or _computes(node.value, names)
             reads_it = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
-            is_lost = all(one.id != name or one.lineno <= end for one in loads)
+            is_lost = all(one.id != name or (one.lineno, one.col_offset) < end for one in loads)
             is_other = name not in names and _is_formula(node.value, names)
             if is_lost and ((name in names and is_new and reads_it) or is_other):
                 yield node
