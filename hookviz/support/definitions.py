@@ -58,6 +58,8 @@ def path_to(tree: ast.AST, wanted: ast.AST) -> list[ast.AST]:
 _LOOPS = (ast.For, ast.AsyncFor)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+LOOPS = (*_LOOPS, ast.While, *_COMPREHENSIONS)
+"""What runs some code several times."""
 
 
 def list_loop_variables(definition: Definition, around: Sequence[ast.AST]) -> list[str]:
@@ -122,7 +124,7 @@ def list_returned(definition: Definition) -> list[ast.expr | None]:
     return [node.value for node in iter_own_nodes(definition) if isinstance(node, ast.Return)]
 
 
-_HARMLESS = ("requires_grad_", "rename_", "share_memory_")
+_HARMLESS = ("detach_", "requires_grad_", "rename_", "share_memory_")
 """Methods with a name as of an edit in place that leave the numbers as they are."""
 
 

@@ -77,6 +77,40 @@ def each_fires_within_its_turn() -> None:
             net(torch.ones(1, 2))
 
 
+def each_round_has_hooks_of_its_own() -> None:
+    net = make_net()
+    for turn in range(2):
+
+        def keep(_module: Any, _inputs: Any, output: Any) -> None:
+            SEEN[str(turn)] = output  # noqa: B023
+
+        handles = [module.register_forward_hook(keep) for module in net]
+        net(torch.ones(1, 2)).sum().backward()
+        for handle in handles:
+            handle.remove()
+
+
+def an_inner_loop_registers_what_reads_the_outer_one() -> None:
+    net = make_net()
+    for factor in (1.0, 2.0):
+        handles = []
+        for module in net:
+            handles.append(module.register_forward_hook(lambda _module, _inputs, output: output * factor))  # noqa: B023
+        net(torch.ones(1, 2)).sum().backward()
+        for handle in handles:
+            handle.remove()
+
+
+def a_round_registers_one_function_twice() -> None:
+    net = make_net()
+    for factor in (1.0, 2.0):
+        scale = lambda _module, _inputs, output: output * factor  # noqa: B023, E731
+        handles = net[0].register_forward_hook(scale), net[2].register_forward_hook(scale)
+        net(torch.ones(1, 2)).sum().backward()
+        for handle in handles:
+            handle.remove()
+
+
 PROGRAMS: dict[Callable[[], None], str] = {
     lambdas_share_the_name: "reads name, a variable of the loop",
     functions_share_the_number: "reads number, a variable of the loop",
@@ -85,6 +119,9 @@ PROGRAMS: dict[Callable[[], None], str] = {
     each_binds_its_own: "",
     each_is_made_by_a_function: "",
     each_fires_within_its_turn: "",
+    each_round_has_hooks_of_its_own: "",
+    an_inner_loop_registers_what_reads_the_outer_one: "",
+    a_round_registers_one_function_twice: "",
 }
 
 

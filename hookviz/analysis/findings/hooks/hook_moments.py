@@ -2,12 +2,13 @@
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
-from hookviz.analysis.findings.parameters.cutting_code import iter_trees, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.training.program_calls import find_function
-from hookviz.support.definitions import find_edited, list_loop_variables, path_to
+from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
@@ -37,7 +38,7 @@ def _find_early_read(trace: TraceData, steps: list[tuple[int, int]]) -> Finding 
     """Return the finding of a hook on leaves that reads the ``.grad`` of a variable; None if it reads none."""
     step, index = steps[0]
     hook = trace.hook(index)
-    read = _find_grad(hook) if _is_on_leaf(trace, index) else None
+    read = _find_grad(trace, index) if _is_on_leaf(trace, index) else None
     if read is None or hook.line is None:
         return None
     hooks = tuple({trace.hook(one).on: trace.hook(one) for _step, one in steps}.values())
@@ -55,15 +56,18 @@ def _find_early_read(trace: TraceData, steps: list[tuple[int, int]]) -> Finding 
     )
 
 
-def _find_grad(hook: Hook) -> ast.Attribute | None:
-    """Return where a function reads the ``.grad`` of something that it was not given, if it writes none."""
-    tree = parse_source(hook.source or "")
+def _find_grad(trace: TraceData, index: int) -> ast.Attribute | None:
+    """Return where a function reads the ``.grad`` of the variable that it was registered on, if it writes none."""
+    hook, place = trace.hook(index), read_place(trace.hook_rows[index].registered_at)
+    tree, owners = parse_source(hook.source or ""), {hook.on}
+    for source, one in iter_trees(trace, place.file) if place is not None else ():
+        owners |= set(_list_registered(one, place.line - source.line + 1))  # type: ignore[union-attr]
     nodes = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     grads = [node for node in nodes if node.attr == "grad"]
     if tree is None or any(isinstance(node.ctx, ast.Store) for node in grads):
         return None
-    given = list_argument_names(tree) | {"self", "torch"}
-    return next((node for node in grads if isinstance(node.value, ast.Name) and node.value.id not in given), None)
+    owners -= list_argument_names(tree)
+    return next((node for node in grads if isinstance(node.value, ast.Name) and node.value.id in owners), None)
 
 
 def _find_later_edit(trace: TraceData, first: tuple[int, int]) -> Finding | None:
@@ -103,7 +107,7 @@ def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | Non
             if not isinstance(node, (ast.stmt, ast.expr)) or node.lineno <= line:
                 continue
             edited = find_edited(node)
-            if isinstance(edited, ast.Name) and edited.id == name and not _is_bound(scope, name, line, node.lineno):
+            if isinstance(edited, ast.Name) and edited.id == name and _comes_next(scope, name, line, node):
                 return name, ast.unparse(node), node.lineno + source.line - 1
     return None
 
@@ -115,6 +119,30 @@ def _list_registered(scope: ast.AST, line: int) -> Iterator[str]:
             owner = node.func.value
             if node.func.attr == "register_hook" and isinstance(owner, ast.Name):
                 yield owner.id
+
+
+def _comes_next(scope: ast.AST, name: str, line: int, edit: ast.stmt | ast.expr) -> bool:
+    """Whether code that edits a variable runs after a line for sure, before a pass, with the same tensor in it."""
+    calls = (part for part in ast.walk(scope) if isinstance(part, ast.Call) and line < part.lineno <= edit.lineno)
+    has_pass = any(get_last_name(call.func) in ("backward", "grad") for call in calls)
+    start = next(part for part in ast.walk(scope) if isinstance(part, ast.Call) and part.lineno == line)
+    is_sure = set(_list_branches(scope, edit)) <= set(_list_branches(scope, start))
+    return is_sure and not has_pass and not _is_bound(scope, name, line, edit.lineno)
+
+
+def _list_branches(scope: ast.AST, node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the branches, turns and functions in which code runs, each as its statement and the part of it."""
+    for around, inner in pairwise([*path_to(scope, node)[1:], node]):
+        if not isinstance(around, _ALWAYS):
+            yield id(around), next(name for name, part in ast.iter_fields(around) if part is inner or _has(part, inner))
+
+
+def _has(part: object, inner: ast.AST) -> bool:
+    return isinstance(part, list) and any(one is inner for one in part)
+
+
+_ALWAYS = (ast.With, ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Call, ast.Attribute)
+"""Code whose parts run whenever it does."""
 
 
 def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
@@ -173,7 +201,23 @@ def _read_variables(source: SourceRow, hook: Hook) -> list[str]:
     kinds = (ast.Lambda,) if hook.source_.is_lambda else (ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)] if tree is not None else []
     found = [node for node in nodes if _begins_at(node, line)]
-    return list_loop_variables(found[0], path_to(tree, found[0])) if tree is not None and len(found) == 1 else []
+    if tree is None or len(found) != 1:
+        return []
+    around = path_to(tree, found[0])
+    loops = [index for index, node in enumerate(around) if isinstance(node, LOOPS)]
+    is_registered = bool(loops) and _registers_once(around[loops[-1]], found[0])
+    return list_loop_variables(found[0], around[loops[-1] :]) if is_registered else []
+
+
+def _registers_once(loop: ast.AST, function: ast.AST) -> bool:
+    """Whether each turn of a loop registers a function that it makes once, itself: it holds another one in the next."""
+    uses = [function]
+    if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        uses = [part for part in ast.walk(loop) if isinstance(part, ast.Name) and part.id == function.name]
+    around = path_to(loop, uses[0]) if len(uses) == 1 else []
+    call = around[-1] if around else None
+    is_inner = not any(isinstance(node, LOOPS) for node in around[1:])
+    return isinstance(call, ast.Call) and get_last_name(call.func).startswith("register_") and is_inner
 
 
 def _begins_at(node: ast.AST, line: int) -> bool:
