@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.analysis.findings.hooks.program_text import list_given, parse_hook
 from hookviz.support.messages import _, join_first
 from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -15,6 +15,8 @@ MAX_NAMED = 3
 """How many owners a finding names."""
 _ADDING = ("append", "appendleft", "add", "insert", "put", "setdefault", "__setitem__")
 """Methods that add their last argument to a container."""
+_KEEPING = (*_ADDING[:2], "insert", "setdefault", "__setitem__")
+"""Those that keep it as it is; an object of one's own may have a method ``add`` that reads the numbers at once."""
 _SAME_MEMORY = frozenset({"data", "detach", "requires_grad_", "squeeze", "unsqueeze", "view"})
 """Methods and attributes of a tensor that do not copy its numbers."""
 _SAME_ON_CPU = _SAME_MEMORY | {"cpu", "numpy"}
@@ -27,8 +29,10 @@ class _Store:
 
     target: ast.expr
     value: ast.expr
-    adds: bool
-    """Whether it adds to what the container holds, rather than put it in the place of something else."""
+    end: tuple[int, int]
+    """Line and column behind it."""
+    method: str = ""
+    """The method that adds it; empty for an assignment."""
 
 
 def list_kept_outputs(trace: TraceData) -> list[Finding]:
@@ -61,8 +65,13 @@ def _find_edited(
     if not isinstance(value, int):
         return
     same = _SAME_ON_CPU if trace.values[value][2] == "cpu" else _SAME_MEMORY
-    text = ast.unparse(_parse_hook(hooks[0]) or ast.Module([], []))
-    once = (one for one in stores if text.count(ast.unparse(_get_root(one.target))) == 1)  # not copied or cleared later
+    text = ast.unparse(parse_hook(hooks[0]) or ast.Module([], []))
+    once = (
+        one
+        for one in stores
+        if text.count(ast.unparse(_get_root(one.target))) == 1 and not _is_used_later(one, hooks[0])
+    )
+    once = (one for one in once if one.method in ("", *_KEEPING))
     kept = next((one for one in once if _shows(one.value, _name_output(hooks[0]), same)), None)
     if kept is None:
         return
@@ -89,9 +98,16 @@ def _find_edited(
     )
 
 
+def _is_used_later(store: _Store, hook: Hook) -> bool:
+    """Whether a hook reads the object that keeps something again after that: it may copy or clear what it keeps."""
+    names = _list_owners(store.target)
+    loads = (part for part in ast.walk(parse_hook(hook) or ast.Module([], [])) if isinstance(part, ast.Name))
+    return any(part.id in names and (part.lineno, part.col_offset) >= store.end for part in loads)
+
+
 def _name_output(hook: Hook) -> str:
     """Return the parameter of a forward hook that gets the output; empty if it is not clear."""
-    names = _list_given(hook)
+    names = list_given(hook)
     return names[-1] if len(names) in (3, 4) and hook.kind == "forward_hook" else ""
 
 
@@ -112,10 +128,10 @@ def _shows(value: ast.expr, name: str, same: frozenset[str]) -> bool:
 
 def _find_overwritten(trace: TraceData, steps: list[int], stores: list[_Store]) -> Iterator[Finding]:
     """Find a hook that writes to one place several times in a forward or pass: the last one is left."""
-    first = trace.steps[steps[0]].hook
+    first = trace.rows[steps[0]].hook
     assert first is not None
     for store in stores:
-        key = None if store.adds else _find_key(store.target, _list_given(first))
+        key = None if store.method else _find_key(store.target, first, trace)
         if key is None:
             continue
         places: dict[tuple[object, ...], list[int]] = {}
@@ -129,16 +145,18 @@ def _find_overwritten(trace: TraceData, steps: list[int], stores: list[_Store]) 
             return
 
 
-def _find_key(target: ast.expr, parameters: list[str]) -> str | None:
+def _find_key(target: ast.expr, first: int, trace: TraceData) -> str | None:
     """Return what tells the places apart at which a hook stores something: ``class``, ``hook``; None if unclear.
 
-    It is ``class`` if the key is the name of the class of the module, and ``hook`` if nothing but the hook decides.
+    It is ``class`` if the key is the name of the class of the module, and ``hook`` if nothing but the hook decides: a
+    constant, its module, or what it holds and nobody changes.
     """
-    index = target.slice if isinstance(target, ast.Subscript) else ast.Constant(0)
+    hook, held = trace.hook(first), dict(trace.hook_rows[first].held)
+    index, parameters = target.slice if isinstance(target, ast.Subscript) else ast.Constant(0), list_given(hook)
     module = parameters[0] if parameters else ""
     if ast.unparse(index) in (f"type({module}).__name__", f"{module}.__class__.__name__"):
         return "class"
-    is_fixed = isinstance(index, ast.Constant) or (isinstance(index, ast.Name) and index.id not in parameters[1:])
+    is_fixed = isinstance(index, ast.Constant) or (isinstance(index, ast.Name) and index.id in (module, *held))
     return "hook" if is_fixed else None
 
 
@@ -180,34 +198,22 @@ def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Find
 # -- reading the function
 
 
-def _parse_hook(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
-    tree = parse_source(hook.source or "")
-    nodes = ast.walk(tree) if tree is not None else ()
-    return next((node for node in nodes if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)
-
-
-def _list_given(hook: Hook) -> list[str]:
-    function = _parse_hook(hook)
-    arguments = function.args.args[: len(function.args.args) - len(function.args.defaults)] if function else []
-    return [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
-
-
 def _list_stores(hook: Hook) -> Iterator[_Store]:
     """Yield what a hook keeps of what it was given, each time, in something that it does not make itself.
 
     What stands behind a condition, and arguments that the function gives another value, are left out.
     """
-    function = _parse_hook(hook)
+    function = parse_hook(hook)
     if function is None or hook.line is None:
         return
     local = {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-    given = set(_list_given(hook)[1:]) - local
+    given = set(list_given(hook)[1:]) - local
     lines = function.body if isinstance(function, ast.FunctionDef) else [ast.Expr(function.body)]
     plain = (line for line in lines if isinstance(line, (ast.Expr, ast.Assign)))
     for store in (found for line in plain for node in ast.walk(line) for found in _read_stores(node)):
         used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}
         roots = {part.id for part in ast.walk(store.target) if isinstance(part, ast.Name)}
-        is_computed_from = ast.unparse(_get_root(store.target)) in ast.unparse(store.value)
+        is_computed_from = not used.isdisjoint(_list_owners(store.target))
         if used & given and not roots & local and not is_computed_from:
             yield store
 
@@ -217,9 +223,20 @@ def _get_root(target: ast.expr) -> ast.expr:
     return target.value if isinstance(target, ast.Subscript) else target
 
 
+def _list_owners(target: ast.expr) -> set[str]:
+    """List the variable from which code reaches a container or an attribute."""
+    while isinstance(target, (ast.Subscript, ast.Attribute)):
+        target = target.value
+    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+
 def _read_stores(node: ast.AST) -> Iterator[_Store]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args and node.func.attr in _ADDING:
-        yield _Store(node.func.value, node.args[-1], adds=True)
+        yield _Store(node.func.value, node.args[-1], _find_end(node), node.func.attr)
     for target in node.targets if isinstance(node, ast.Assign) else ():
         if isinstance(target, (ast.Subscript, ast.Attribute)):
-            yield _Store(target, node.value, adds=False)  # type: ignore[attr-defined]
+            yield _Store(target, node.value, _find_end(node))  # type: ignore[attr-defined, arg-type]
+
+
+def _find_end(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or 0
