@@ -101,6 +101,14 @@ def test_a_hook_that_returns_the_same_form_is_not_blamed() -> None:
     assert not trace.findings[0].cause
 
 
+def test_a_hook_that_pools_the_rows_returns_another_shape_and_loses_no_row() -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1))
+    net[0].register_forward_hook(lambda _module, _inputs, output: output.mean(0))
+    with hv.record(net) as trace:
+        net(torch.ones(4, 2)).sum().backward()
+    assert [row.kind for row in trace.findings] == ["reshaped"]
+
+
 @pytest.mark.parametrize("loses", [True, False])
 def test_a_row_in_place_of_the_output_is_a_finding_and_its_twin_is_none(loses: bool) -> None:
     def scale(_module: Any, _inputs: Any, output: torch.Tensor) -> torch.Tensor:

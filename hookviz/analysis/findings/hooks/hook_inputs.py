@@ -1,9 +1,11 @@
 """Find hooks that get no inputs or not all gradients of them, or lose some: an input, or all rows but one."""
 
+import ast
+
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.program_text import find_hook_line, find_returning_line
+from hookviz.analysis.findings.hooks.program_text import find_hook_line, find_returning_line, list_given, parse_hook
 from hookviz.support.messages import N_, _, join_list
-from hookviz.trace import Step, StepRow, TraceData
+from hookviz.trace import Hook, Step, StepRow, TraceData
 from hookviz.trace.sentences import format_values, name_tensors
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value
@@ -21,7 +23,7 @@ def list_hook_inputs(trace: TraceData) -> list[Finding]:
         if row.hook is None or row.hook in found:
             continue
         lost = _list_lost(row)
-        if lost:
+        if lost and not _reads_rest(trace.hook(row.hook), len(row.labels[1])):
             found[row.hook] = _make_lost(trace, step, row.hook, lost)
         elif row.before == () and row.call in taking and "with_kwargs" not in trace.hook_rows[row.hook].flags:
             found[row.hook] = _make_blind(trace, step, row.hook)
@@ -39,11 +41,19 @@ def list_lost_rows(trace: TraceData) -> list[Finding]:
 
 
 def loses_rows(step: Step) -> bool:
-    """Whether a hook put something without the first dimension in the place of a tensor."""
+    """Whether a hook that takes a first item put a tensor without its first dimension in the place of the whole."""
     before, after = step.before, step.after
+    function = None if step.hook is None else parse_hook(step.hook)
+    if function is None or "[0]" not in ast.unparse(function):
+        return False
     if step.row.effect != "replaced" or not isinstance(before, Value) or not isinstance(after, Value):
         return False
-    return len(before.shape) > 1 and after.shape == before.shape[1:] and after.dtype == before.dtype
+    return (
+        len(before.shape) > 1
+        and before.shape[0] > 1
+        and after.shape == before.shape[1:]
+        and after.dtype == before.dtype
+    )
 
 
 def _make_row(trace: TraceData, step: int, index: int) -> Finding:
@@ -63,6 +73,26 @@ def _list_lost(row: StepRow) -> list[str]:
     before, after = row.labels
     is_shorter = row.effect == "replaced" and before[: len(after)] == after and len(before) > len(after)
     return [name for name in name_tensors(before)[len(after) :] if name.isidentifier()] if is_shorter else []
+
+
+def _reads_rest(hook: Hook, count: int) -> bool:
+    """Whether a hook reads more of its inputs than the first ones: it may have put them into what it returned."""
+    function, given = parse_hook(hook), list_given(hook)
+    if function is None or len(given) < 2:
+        return False
+    nodes = list(ast.walk(function))
+    loads = [part for part in nodes if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)]
+    few = {part.value for part in nodes if isinstance(part, ast.Subscript) and _is_below(part.slice, count)}
+    for part in nodes:
+        if isinstance(part, ast.Assign) and isinstance(target := part.targets[0], (ast.Tuple, ast.List)):
+            rest = {name.id for one in target.elts[count:] for name in ast.walk(one) if isinstance(name, ast.Name)}
+            is_unread = all(one.id not in rest for one in loads)
+            few |= {part.value} if is_unread else set()
+    return any(one.id == given[1] and one not in few for one in loads)
+
+
+def _is_below(index: ast.expr, count: int) -> bool:
+    return isinstance(index, ast.Constant) and isinstance(index.value, int) and 0 <= index.value < count
 
 
 def _make_lost(trace: TraceData, step: int, index: int, lost: list[str]) -> Finding:
@@ -116,9 +146,9 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
         row = trace.rows[step]
         if row.call is None or row.hook is None:
             continue
-        hook, count = trace.hook(row.hook), _count_nodes(trace, row.call)
-        names = {"hook": hook.label, "on": hook.on, "node": trace.name(row.node), "count": f"{count:,}"}
-        if count > 1 and (hook.label, hook.on) not in found:
+        hook, others = trace.hook(row.hook), _list_inner_nodes(trace, row.call) - {row.node}
+        names = {"hook": hook.label, "on": hook.on, "node": trace.name(row.node), "count": f"{len(others) + 1:,}"}
+        if others and (hook.label, hook.on) not in found:
             found[hook.label, hook.on] = Finding(
                 step,
                 "legacy",
@@ -130,8 +160,8 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
                 file=hook.file,
                 line_role="hook",
                 cause=_(
-                    "register_backward_hook is the old form: it puts the hook on one node, {node}, and the forward of "
-                    "{on} made {count}."
+                    "register_backward_hook is the old form: it puts the hook on one node, {node}, and {count} nodes "
+                    "that the forward of {on} made lead to its inputs."
                 ).format(**names),
                 advice=_(USE_FULL_HOOK),
                 hooks=(hook,),
@@ -139,7 +169,17 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
     return list(found.values())
 
 
-def _count_nodes(trace: TraceData, call: int) -> int:
-    """Count the nodes that a call and the calls in it made."""
-    made = (owner for node, owner in trace.owners.items() if trace.ops[node] != _LEAF)
-    return sum(call in iter_enclosing_calls(trace, owner) for owner in made)
+def _list_inner_nodes(trace: TraceData, call: int) -> set[int]:
+    """List the nodes that a call and the calls in it made, and that lead to an input: to more than parameters."""
+    own = f"{trace.modules[trace.calls[call].module].name}."
+    owners = ((node, owner) for node, owner in trace.owners.items() if trace.ops[node] != _LEAF)
+    made = {node for node, owner in owners if call in iter_enclosing_calls(trace, owner)}
+    leading: set[int] = set()
+    for (start, _slot), (end, _output) in trace.edges.items():
+        is_input = end not in made and not trace.lookup.leaf_names.get(end, "").startswith(own)
+        if start in made and is_input:
+            leading.add(start)
+    edges = [(start, end) for (start, _slot), (end, _output) in trace.edges.items() if start in made]
+    while more := {start for start, end in edges if end in leading} - leading:
+        leading |= more
+    return leading
