@@ -65,7 +65,8 @@ def _list_runs(trace: TraceData) -> dict[int, list[tuple[int, int, str | None]]]
     for step in trace.lookup.steps_of_kinds(*FORWARD_HOOK_KINDS):
         row = trace.rows[step]
         if row.call is not None and row.hook is not None:
-            found.setdefault(row.call, []).append((row.hook, step, row.effect))
+            is_equal = row.effect == "replaced" and trace.steps[step].before == trace.steps[step].after
+            found.setdefault(row.call, []).append((row.hook, step, "kept" if is_equal else row.effect))
     return found
 
 
