@@ -12,7 +12,7 @@ from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, HookRow, TraceData, Unf
 from hookviz.trace.hooks import shared_label
 
 REGISTER_ONCE = N_("Register it once, or keep each handle and call its remove() before you register the hook again.")
-_COPY = N_("One of them is a copy of the other (copy.deepcopy), made after the hook was registered.")
+_COPY = N_("One of them is a copy of the other, made after the hook was registered.")
 _COPIED_OBJECT = N_(
     "{hook} belongs to an object, which was copied, too: what fires on the copy fills the copied object, and the "
     "original one sees nothing of it."
@@ -27,27 +27,38 @@ def list_repeated_hooks(trace: TraceData) -> list[Finding]:
     Either they fire more often from pass to pass, because each pass registers them once more; or the same function or
     object was registered twice, and changes what it is given. One that only looks may do so twice.
     """
+    steps = _group_steps(trace)
     groups: dict[Any, dict[int, set[int | str]]] = {}
-    steps: dict[Any, list[int]] = {}
-    for step in trace.lookup.steps_of_kinds(*HOOK_KINDS):
-        row = trace.rows[step]
-        if row.hook is None:
-            continue
-        hook = trace.hook_rows[row.hook]
-        owner = _find_owner(trace, hook)
-        if owner is not None and isinstance(hook.key, int):
-            group = (hook.kind, owner, hook.name, hook.file, hook.line)
-            groups.setdefault(group, {}).setdefault(row.pass_id, set()).add(hook.key)
-            steps.setdefault(group, []).append(step)
+    for group, fired in steps.items():
+        for row in (trace.rows[step] for step in fired):
+            assert row.hook is not None
+            groups.setdefault(group, {}).setdefault(row.pass_id, set()).add(trace.hook_rows[row.hook].key)
     piles: dict[Any, list[Any]] = {}
     for group, keys in groups.items():
-        if _pile_up(keys) or _changes_again(trace, steps[group]):
+        is_removed = all(trace.hook_rows[index].until is not None for index in _list_indexes(trace, steps[group]))
+        if not is_removed and (_pile_up(keys) or _changes_again(trace, steps[group])):
             kind, _owner, *source = group
             piles.setdefault((kind, *source), []).append(group)
     return [
         _describe_pile(trace, groups[first], steps[first], [steps[one] for one in more])
         for first, *more in piles.values()
     ]
+
+
+def _group_steps(trace: TraceData) -> dict[Any, list[int]]:
+    """Return kind, owner and function → the steps at which its hooks fired, without those of other objects."""
+    found: dict[Any, list[int]] = {}
+    first: dict[Any, int | str] = {}
+    for step in trace.lookup.steps_of_kinds(*HOOK_KINDS):
+        index = trace.rows[step].hook
+        hook = None if index is None else trace.hook_rows[index]
+        owner = None if hook is None else _find_owner(trace, hook)
+        if hook is None or owner is None or not isinstance(hook.key, int):
+            continue
+        group = hook.kind, owner, hook.name, hook.file, hook.line, hook.held
+        if not hook.bound or hook.again or first.setdefault(group, hook.key) == hook.key:
+            found.setdefault(group, []).append(step)
+    return found
 
 
 def _changes_again(trace: TraceData, steps: list[int]) -> bool:
@@ -90,7 +101,8 @@ def _describe_pile(
     ]
     if others:
         names = join_owners(hooks, (one.on for one in hooks[1:]))
-        sentences.append(_("The same holds for {hook} on {others}.").format(hook=shared_label(hooks), others=names))
+        text = _("{hook} was registered several times on {others}, too.")
+        sentences.append(text.format(hook=shared_label(hooks), others=names))
     finding = Finding(
         steps[-1],
         "repeated",
@@ -121,10 +133,8 @@ def _list_indexes(trace: TraceData, steps: list[int]) -> list[int]:
 
 def _describe_cause(on: str, count: str, where: str) -> str:
     if not where:
-        return _("It was registered {count} times on {on}, and not removed.").format(count=count, on=on)
-    return _("It was registered {count} times on {on}, at {where}, and not removed.").format(
-        count=count, on=on, where=where
-    )
+        return _("It was registered {count} times on {on}.").format(count=count, on=on)
+    return _("It was registered {count} times on {on}, at {where}.").format(count=count, on=on, where=where)
 
 
 # -- hooks that a copy of their module has, too
@@ -143,10 +153,29 @@ def list_copied_hooks(trace: TraceData) -> list[Finding]:
             steps.setdefault((row.kind, row.key), {}).setdefault(index, step)
     found: dict[object, Finding] = {}
     for firings in steps.values():
+        firings = _keep_copies(trace, firings)
         if len({trace.hook_rows[index].module for index in firings}) > 1:
             finding = _make_copied(trace, firings)
             found.setdefault((finding.hooks[0].name, finding.file, finding.line), finding)
     return list(found.values())
+
+
+def _keep_copies(trace: TraceData, firings: dict[int, int]) -> dict[int, int]:
+    """Keep the hooks of the first one's function, on modules that share no parameter with its module.
+
+    Hooks of two processes may have one number; and what ``copy.copy`` makes has the same hooks for good.
+    """
+    rows = {index: trace.hook_rows[index] for index in firings}
+    first = next(iter(rows.values()))
+    assert first.module is not None
+    own = f"{trace.modules[first.module].name}."
+    leaves = {node for node, name in trace.lookup.leaf_names.items() if name.startswith(own)}
+    calls = (trace.owners.get(start) for (start, _slot), (end, _output) in trace.edges.items() if end in leaves)
+    using = {trace.calls[call].module for call in calls if call is not None} - {first.module}
+    kept = {
+        index for index, row in rows.items() if _function_of(row) == _function_of(first) and row.module not in using
+    }
+    return {index: step for index, step in firings.items() if index in kept}
 
 
 def _make_copied(trace: TraceData, firings: dict[int, int]) -> Finding:
