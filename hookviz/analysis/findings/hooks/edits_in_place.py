@@ -90,13 +90,13 @@ def _describe_change(trace: TraceData, number: int) -> str:
 
 
 def _tell_sender(trace: TraceData, changed: StepRow) -> list[str]:
-    """Name the op that sent the same tensor to both, if it was one op."""
+    """Name the op of the pass that sent the same tensor to both, if it was one op."""
     assert changed.cause is not None
     edited = trace.rows[changed.cause].node
-    senders = [
-        {start for (start, _slot), (end, _output) in trace.edges.items() if end == node}
-        for node in (edited, changed.node)
-    ]
-    both = senders[0] & senders[1]
-    name = describe_node(trace, min(both), None) if both else ""
-    return [_("{op} sends the same tensor to both.").format(op=name)] if both else []
+    rows = (trace.rows[step] for step in trace.lookup.steps(changed.pass_id))
+    both = {row.own_node for row in rows if row.kind == "compute"}
+    for node in (edited, changed.node):
+        both &= {start for (start, _slot), (end, _output) in trace.edges.items() if end == node}
+    if len(both) != 1:
+        return []
+    return [_("{op} sends the same tensor to both.").format(op=describe_node(trace, both.pop(), None))]
