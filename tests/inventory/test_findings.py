@@ -108,6 +108,30 @@ def test_hooks_that_pile_up_are_a_finding() -> None:
     assert "It was registered 6 times on model.2" in finding.cause
 
 
+def test_hooks_that_are_removed_in_the_end_and_those_of_several_objects_do_not_pile_up() -> None:
+    layer, handles = nn.Linear(2, 2), []
+    with hv.record(layer) as trace:
+        for factor in (0.5, 0.25):
+            handles.append(layer.weight.register_hook(lambda grad, factor=factor: grad * factor))
+            layer.register_forward_hook(Watcher().watch)
+            layer(torch.ones(2)).sum().backward()
+        for handle in handles:
+            handle.remove()
+    assert list(trace.findings) == []
+
+
+def test_hooks_that_pile_up_on_a_module_that_is_called_more_often_are_told_without_its_number() -> None:
+    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+    with hv.record(first, second) as trace:
+        for _ in range(2):
+            for layer in (first, second):
+                layer.register_forward_hook(lambda *_: None)
+            second(second(first(torch.ones(2)))).sum().backward()
+    [finding] = trace.findings
+    assert finding.sentence.startswith("λ *_: None on first fired 3 times in 2 passes.")
+    assert finding.sentence.endswith("was registered several times on second, too.")
+
+
 def test_two_hooks_from_the_start_and_one_that_is_removed_are_no_finding() -> None:
     layer = nn.Linear(1, 1)
 
@@ -168,6 +192,15 @@ def test_legacy_hook_that_misses_an_input_is_a_finding() -> None:
         net(*(torch.tensor(float(n), requires_grad=True) for n in (2, 3, 4))).backward()
     [finding] = trace.findings
     assert (finding.kind, finding.severity) == ("legacy", "warning")
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
+def test_legacy_hook_on_the_only_node_that_leads_to_an_input_is_no_finding() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    net[1].register_backward_hook(watch)
+    with hv.record(net) as trace:
+        net(torch.ones(3, 2)).sum().backward()
+    assert list(trace.findings) == []
 
 
 class Classes(nn.Module):
@@ -387,6 +420,15 @@ def test_hook_that_came_along_with_a_copy_is_a_remark() -> None:
     assert "fires on two modules: teacher.0 and student.0" in finding.sentence
 
 
+def test_modules_that_share_their_hooks_for_good_are_no_finding() -> None:
+    layer = nn.Linear(2, 2)
+    twin = copy.copy(layer)
+    with hv.record() as trace:
+        layer.register_forward_hook(watch)
+        twin(layer(torch.ones(2))).sum().backward()
+    assert list(trace.findings) == []
+
+
 def test_hook_on_a_layer_that_was_replaced_is_a_warning_though_the_function_fires_on_other_layers() -> None:
     def train(register_again: bool) -> list[hv.Finding]:
         model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
@@ -429,6 +471,9 @@ def test_object_that_is_registered_twice_and_changes_the_gradient_is_a_finding_a
 
 class Watcher:
     """Keeps what it sees."""
+
+    def watch(self, *_: object) -> None:
+        """See nothing."""
 
     def __call__(self, *_: object) -> None:
         """See nothing."""
@@ -524,6 +569,19 @@ def test_hook_that_returns_fewer_inputs_than_it_was_given_is_a_finding_and_its_t
     assert (finding.kind, finding.severity) == ("lost_inputs", "warning")
     assert finding.sentence.endswith("mask did not reach the forward.")
     assert find_about_inputs(lambda _module, inputs: (2 * inputs[0], *inputs[1:]), x, mask) == []
+    assert find_about_inputs(lambda _module, inputs: inputs[0] * inputs[1], x, mask) == []
+
+    def apply(_module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        one, other = inputs
+        return one * other if applies else one * 2
+
+    def forget(_module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> torch.Tensor:
+        one, _other = inputs
+        return one * 2
+
+    applies = True
+    assert find_about_inputs(apply, x, mask) == []
+    assert [finding.kind for finding in find_about_inputs(forget, x, mask)] == ["lost_inputs"]
 
 
 def test_hook_that_gets_nothing_because_inputs_have_keywords_is_a_remark() -> None:
@@ -562,6 +620,50 @@ def test_hook_that_acts_in_the_first_call_only_is_a_finding_under_a_checkpoint()
         checkpoint(lambda one: layer(one).tanh(), x, use_reentrant=False).sum().backward()
     [finding] = [finding for finding in trace.findings if finding.kind == "recomputed"]
     assert "left it alone when the checkpoint computed it again" in finding.sentence
+
+
+def test_hook_that_returns_equal_numbers_in_the_first_call_only_changes_nothing() -> None:
+    layer, x, calls = nn.Linear(2, 2), torch.ones(2, requires_grad=True), list[int]()
+
+    def copy_once(_module: nn.Module, _inputs: object, output: torch.Tensor) -> torch.Tensor | None:
+        calls.append(1)
+        return output.clone() if len(calls) == 1 else None
+
+    with hv.record(layer) as trace:
+        layer.register_forward_hook(copy_once)
+        checkpoint(lambda one: layer(one).tanh(), x, use_reentrant=False).sum().backward()
+    assert [finding for finding in trace.findings if finding.kind == "recomputed"] == []
+
+
+def test_op_that_sent_one_tensor_to_both_is_one_of_the_pass() -> None:
+    token, position = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+
+    def halve(grad: torch.Tensor) -> None:
+        grad *= 0.5
+
+    with hv.record() as trace:
+        (token * position).sum().backward()
+        token.register_hook(halve)
+        (token + position).square().sum().backward()
+    [finding] = trace.findings
+    assert finding.kind == "edited_in_place" and "AddBackward0 sends the same tensor to both." in finding.cause
+
+
+class Fuse(nn.Module):
+    """Adds up the tensors of a list."""
+
+    def forward(self, maps: list[torch.Tensor]) -> torch.Tensor:
+        return torch.stack(maps).sum(0)
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+def test_hook_of_a_module_that_is_given_a_list_is_early_and_the_list_is_no_input() -> None:
+    layer, fuse = nn.Linear(2, 2), Fuse()
+    fuse.register_full_backward_hook(watch)
+    with hv.record(layer, fuse) as trace:
+        fuse([layer(torch.ones(2)), layer(torch.ones(2))]).sum().backward()
+    [finding] = trace.findings
+    assert finding.kind == "early" and "watches the tensors among the positional inputs" in finding.cause
 
 
 def test_group_of_parameters_whose_learning_rate_is_always_0_is_a_remark() -> None:

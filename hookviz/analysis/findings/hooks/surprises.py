@@ -14,10 +14,13 @@ SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
     "early": Explanation(
         "early",
         N_(
-            "{hook} fired before the gradients of {on} were computed, with grad_input=(None,): no input of "
-            "{on} requires grad."
+            "{hook} fired before the gradients of {on} were computed, with grad_input=(None,): PyTorch watches "
+            "the tensors among the positional inputs of {on}, and none of them requires grad."
         ),
-        N_("Use a full_backward_pre_hook or a hook on a parameter; or give {on} an input that requires grad."),
+        N_(
+            "Use a full_backward_pre_hook or a hook on a parameter; or pass {on} a tensor that requires grad by "
+            "position."
+        ),
     ),
     "early.keywords": Explanation(
         "early",
@@ -59,17 +62,14 @@ SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
     # it fired, and what it returned has no effect
     "ignored": Explanation(
         "ignored",
-        N_("{hook} returns a value, and PyTorch drops what a multi-grad hook returns: the gradients are as they were."),
+        N_("{hook} returns a value, and PyTorch drops what a multi-grad hook returns."),
         N_("Register a tensor hook on each tensor to change its gradient."),
     ),
     # it fired without a gradient
     "partly": Explanation(
         "undefined",
-        N_(
-            "{hook} was called with None in place of {missing} of its gradients: those tensors do not belong "
-            "to the graph."
-        ),
-        N_("Check for None in the hook, or leave out the tensors that the loss does not use."),
+        N_("{hook} was called with None in place of {missing} of its gradients: none came to those tensors."),
+        N_("Check for None in the hook, or leave out the tensors that get no gradient."),
     ),
     "undefined": Explanation(
         "undefined",
