@@ -77,6 +77,48 @@ def test_an_optimizer_that_steps_between_two_passes_is_named() -> None:
     assert finding.advice.startswith("Take the step after all passes")
 
 
+def test_an_optimizer_that_steps_before_another_edit_is_not_blamed_for_it() -> None:
+    def run() -> None:
+        net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        out = net(torch.ones(4, 4))
+        out.sum().backward(retain_graph=True)
+        optimizer.step()
+        out += 1
+        out.sum().backward()
+
+    finding = find_exception(run)
+    assert "took a step" not in finding.cause
+    assert finding.advice.startswith("Make a new tensor instead")
+
+
+def test_an_op_outside_of_all_modules_is_placed_with_a_may_and_a_dict_is_not_edited() -> None:
+    sizes: dict[str, int] = {}
+
+    def run() -> None:
+        scores = nn.Linear(4, 3)(torch.ones(2, 4))
+        weights = torch.exp(scores)
+        weights /= weights.sum()
+        sizes["all"] = len(weights)
+        weights.square().sum().backward()
+
+    finding = find_exception(run)
+    assert "sizes[" not in finding.cause
+    assert "ExpBackward0 may have been made at" in finding.cause and "weights /= weights.sum()" in finding.cause
+
+
+def test_an_exception_about_a_file_is_not_said_to_follow_from_gradients() -> None:
+    def run(error: Exception) -> Finding:
+        layer = nn.Linear(2, 1)
+        with suppress(type(error)), hv.record(layer) as trace:
+            (layer(torch.ones(2)) * torch.inf).sum().backward()
+            raise error
+        return next(finding for finding in trace.findings if finding.kind == "exception")
+
+    assert "It may follow" in run(ValueError("NaN")).advice
+    assert "It may follow" not in run(FileNotFoundError("log.txt")).advice
+
+
 @pytest.mark.parametrize("steps", [False, True])
 def test_a_graph_that_is_walked_twice_names_the_pass_that_freed_it(steps: bool) -> None:
     def run() -> None:

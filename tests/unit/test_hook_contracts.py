@@ -93,6 +93,68 @@ def test_a_hook_that_replaced_what_the_next_layer_cannot_take_is_named() -> None
     assert [hook.on for hook in finding.hooks] == ["net.0"]
 
 
+class Log:
+    """A hook whose writer was never made."""
+
+    writer: Any = None
+
+    def __call__(self, _module: Any, _grad_input: Any, grad_output: Any) -> None:
+        self.writer.add(grad_output[0].norm())
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook is firing")
+def test_a_hook_that_fails_for_another_none_is_not_told_of_its_inputs() -> None:
+    assert "grad_input" not in find_exception(lambda net: net[0].register_full_backward_hook(Log())).cause
+
+
+def test_a_function_that_a_hook_calls_with_too_few_arguments_is_not_the_hook() -> None:
+    listeners: list[Callable[..., None]] = [lambda name, value: None]
+
+    def notify(_module: Any, _inputs: Any, _output: Any) -> None:
+        for listener in listeners:
+            call(listener)
+
+    def call(listener: Callable[..., None]) -> None:
+        listener(1)
+
+    assert not find_exception(lambda net: net[0].register_forward_hook(notify)).cause
+
+
+def test_a_key_that_is_missing_does_not_come_of_what_a_hook_returned() -> None:
+    class Staged(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.body(x) * {"low": 0.5}["high"]
+
+    net = Staged()
+    net.body.register_forward_hook(lambda _module, _inputs, output: output.double())
+    with pytest.raises(KeyError), hv.record(net) as trace:
+        net(torch.ones(1, 2))
+    assert not trace.findings[0].cause
+
+
+def test_the_module_whose_wrapped_output_is_edited_is_the_last_one_that_returned() -> None:
+    class Edits(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.last, self.first = nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.last(self.first(x))
+            x += 1
+            return x
+
+    net = Edits()
+    for layer in net.children():
+        layer.register_full_backward_hook(lambda _module, _grad_input, _grad_output: None)
+    with pytest.raises(RuntimeError), hv.record(net) as trace:
+        net(torch.ones(1, 2))
+    assert "torch wraps what net.last returns" in trace.findings[0].cause
+
+
 def test_a_hook_that_returns_the_same_form_is_not_blamed() -> None:
     net = nn.Linear(2, 1)
     net.register_forward_hook(lambda _module, _inputs, output: output * 2)

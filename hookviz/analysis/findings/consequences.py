@@ -1,5 +1,6 @@
 """Puts together what follows from one cause: silent hooks, parameters without gradient, idle optimizers."""
 
+import builtins
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -25,6 +26,8 @@ _UNCALLED = ("not_called", "no_forward", "bypassed", "substituted")
 
 _MAKES_LEAF = re.compile(r"requires_grad_\(\s*(True)?\s*\)|requires_grad\s*=\s*True")
 """Code that makes a tensor require grad."""
+_UNRELATED = (OSError, NameError, ImportError, SyntaxError, KeyboardInterrupt, SystemExit)
+"""Exceptions that no gradient brings about."""
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
@@ -59,7 +62,7 @@ def list_silence(trace: TraceData, silent_hooks: Iterable[SilentHook], others: S
         more = _("{count} more hooks did not fire, or fired in a way that you may not expect: see trace.hooks.")
         text = more.format(count=f"{sum(map(len, groups[MAX_HOOKS:])):,}")
         silent.append(Finding(None, "unknown", text, "remark", certainty="open"))
-    return _put_together([*cuts, *silent, *others])
+    return _put_together(trace, [*cuts, *silent, *others])
 
 
 # -- hooks
@@ -209,11 +212,11 @@ def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
 # -- what follows from another finding
 
 
-def _put_together(findings: list[Finding]) -> list[Finding]:
+def _put_together(trace: TraceData, findings: list[Finding]) -> list[Finding]:
     """Tell findings that follow from another one there."""
     has_ended = any(finding.kind == "exception" and finding.severity == "error" for finding in findings)
     findings = [finding for finding in findings if not (has_ended and finding.kind in _UNFINISHED)]
-    findings = _weaken_exceptions(findings)
+    findings = _weaken_exceptions(trace, findings)
     dropped: set[int] = set()
     merged = {id(finding): finding for finding in findings}
     for finding in findings:
@@ -225,14 +228,23 @@ def _put_together(findings: list[Finding]) -> list[Finding]:
     return [merged[id(finding)] for finding in findings if id(finding) not in dropped]
 
 
-def _weaken_exceptions(findings: list[Finding]) -> list[Finding]:
+def _weaken_exceptions(trace: TraceData, findings: list[Finding]) -> list[Finding]:
     """Say of an exception of the program itself that it may follow from the other findings."""
     is_bad = any(finding.is_bad and finding.kind not in ("exception", "raised") for finding in findings)
     advice = _("It may follow from what is found below: look there first.")
     return [
-        replace(finding, advice=advice) if is_bad and finding.about == "program" and not finding.cause else finding
+        replace(finding, advice=advice)
+        if is_bad and finding.about == "program" and not finding.cause and _may_follow(trace, finding)
+        else finding
         for finding in findings
     ]
+
+
+def _may_follow(trace: TraceData, finding: Finding) -> bool:
+    """Whether an exception can come of numbers or gradients, as one about a file or a name cannot."""
+    error = "" if finding.step is None else trace.rows[finding.step].error or ""
+    kind = getattr(builtins, re.split(r"\W", error, maxsplit=1)[0], Exception)
+    return not (isinstance(kind, type) and issubclass(kind, _UNRELATED))
 
 
 def _explains(origin: Finding, finding: Finding) -> bool:

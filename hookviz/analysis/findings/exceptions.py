@@ -7,7 +7,12 @@ from dataclasses import replace
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
-from hookviz.analysis.findings.hooks.program_text import find_returning_line
+from hookviz.analysis.findings.hooks.program_text import (
+    find_returning_line,
+    list_argument_names,
+    list_given,
+    parse_hook,
+)
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
@@ -31,6 +36,22 @@ _WRAPPING_KINDS = ("full_backward_hook", "full_backward_pre_hook")
 _FORWARD_KINDS = ("forward_pre_hook", "forward_hook")
 _WALKED_TWICE = "backward through the graph a second time"
 _EDITED = "modified by an inplace operation"
+_OF_FORM = ("AttributeError", "RuntimeError", "TypeError", "ValueError")
+"""What code raises that was given something of another form than it takes."""
+_VIEWS = (
+    "AsStrided",
+    "Expand",
+    "Permute",
+    "Reshape",
+    "Select",
+    "Slice",
+    "Squeeze",
+    "T",
+    "Transpose",
+    "Unsqueeze",
+    "View",
+)
+"""Ops that make a view of a parameter, which torch names if the parameter was edited."""
 _MAX_NAMED = 3
 """A sentence names at most this many pieces of code that edit in place."""
 
@@ -107,6 +128,8 @@ def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:
     before = reversed(range(finding.step or 0))
     last = next((step for step in before if trace.rows[step].kind != "call"), None)
     row = None if last is None else trace.rows[last]
+    if not (trace.rows[finding.step or 0].error or "").startswith(_OF_FORM):
+        return finding
     if last is None or row is None or row.kind not in _FORWARD_KINDS or row.hook is None:
         return finding
     if not _has_other_form(trace, last):
@@ -158,7 +181,7 @@ def _explain_none(trace: TraceData, finding: Finding) -> Finding:
     index = trace.rows[finding.step or 0].hook
     module = None if index is None else trace.hook_rows[index].module
     calls = [call for call in trace.calls if call.module == module]
-    if not calls or any(call.takes_grad for call in calls):
+    if not calls or any(call.takes_grad for call in calls) or not _raises_from_input(trace, finding):
         return finding
     cause = _("No input of {on} requires grad: PyTorch calls {hook} with grad_input=(None,).")
     names = {"on": finding.hooks[0].on, "hook": finding.hooks[0].label}
@@ -167,6 +190,17 @@ def _explain_none(trace: TraceData, finding: Finding) -> Finding:
         "check for None, or use grad_output."
     )
     return replace(finding, cause=cause.format(**names), advice=advice)
+
+
+def _raises_from_input(trace: TraceData, finding: Finding) -> bool:
+    """Whether the line that raised is one of the hook, and reads grad_input or an item of it."""
+    hook, place = finding.hooks[0], read_place(trace.rows[finding.step or 0].raised_at)
+    function, given = parse_hook(hook), list_given(hook)
+    if place is None or function is None or len(given) < 2 or place.file != hook.file:
+        return False
+    lines, number = (hook.source or "").splitlines(), place.line - (hook.line or 0)
+    names = list_argument_names(function, given[1:2])
+    return 0 <= number < len(lines) and any(re.search(rf"\b{name}\b", lines[number]) for name in names)
 
 
 def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:
@@ -192,12 +226,15 @@ def _explain_hook_without_graph(trace: TraceData, finding: Finding) -> Finding:
 
 def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:
     """Name the full backward hook because of which torch does not let an op edit its input in place."""
-    returned = {trace.plain_call(row.own_call) for row in trace.rows[: finding.step] if row.kind == "forward"}
+    rows = list(enumerate(trace.rows[: finding.step]))
+    returned = {trace.plain_call(row.own_call): step for step, row in rows if row.kind == "forward"}
     wrapping = [hook for hook in list_silent_hooks(trace) if hook.hook.kind in _WRAPPING_KINDS]
-    hooks = [hook for hook in wrapping if hook.hook.on in returned]
-    if not hooks:
+    last = max(
+        (hook for hook in wrapping if hook.hook.on in returned), key=lambda hook: returned[hook.hook.on], default=None
+    )
+    if last is None:
         return finding
-    hook, call = hooks[-1].hook, trace.rows[finding.step or 0].call
+    hook, call = last.hook, trace.rows[finding.step or 0].call
     names = {"hook": hook.label, "on": hook.on}
     text = _("{hook} is a full backward hook: torch wraps what {on} returns, and does not let an op edit it in place.")
     if call is not None:
@@ -209,7 +246,7 @@ def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:
         )
     advice = _("Let it return a new tensor (inplace=False, or x = x + 1 for x += 1), or use a tensor hook.")
     finding = replace(finding, cause=text.format(**names), advice=advice, hooks=(hook,))
-    return put_line(finding, *hooks[-1].find_line())
+    return put_line(finding, *last.find_line())
 
 
 def _rate(trace: TraceData, row: StepRow, last: int) -> str:
@@ -247,7 +284,9 @@ def _describe_making(trace: TraceData, node: int) -> str:
     """Say which line made a node, or called the module that did."""
     place, name = find_op_line(trace, [node]), trace.name(node)
     if place is not None:
-        return _("{op} was made at {where}.").format(op=name, where=describe_place(*place))
+        is_owned = trace.owners.get(node) is not None
+        text = _("{op} was made at {where}.") if is_owned else _("{op} may have been made at {where}.")
+        return text.format(op=name, where=describe_place(*place))
     code = CallCode(trace)
     for call in iter_enclosing_calls(trace, trace.owners.get(node)):
         line = code.lines.get(call)
@@ -325,6 +364,9 @@ def _find_update_between(trace: TraceData, node: int, step: int) -> UpdateRow | 
     if call is None or begin is None:
         return None
     shape, owner = _read_shape(trace.rows[step].error or ""), trace.plain_call(call)
+    made_by = re.search(r"which is output \d+ of ([A-Za-z]+)", trace.rows[step].error or "")
+    if made_by is not None and made_by[1].partition("Backward")[0] not in _VIEWS:
+        return None
     held = [
         (number, row.optimizers)
         for number, row in enumerate(trace.parameters)
@@ -357,7 +399,7 @@ def _describe_editing_code(trace: TraceData, node: int) -> str:
     if not found:
         return ""
     named = join_first([f"{text} ({describe_place(file or None, line)})" for file, line, text in found], _MAX_NAMED)
-    return _("Code there that edits in place: {code}.").format(code=named)
+    return _("Code there that may edit it in place: {code}.").format(code=named)
 
 
 def _list_edits(trace: TraceData, region: Region) -> Iterator[tuple[str, int, str]]:
@@ -375,6 +417,11 @@ def _edits(part: ast.AST) -> bool:
         value = part.value
         return not (isinstance(value, ast.Constant) and isinstance(value.value, (int, str)))
     if isinstance(part, ast.Assign):
-        return any(isinstance(target, ast.Subscript) for target in part.targets)
+        return any(isinstance(target, ast.Subscript) and not _is_text(target.slice) for target in part.targets)
     name = get_last_name(part.func) if isinstance(part, ast.Call) else ""
     return re.fullmatch(r"[a-z]\w*[^_]_", name) is not None and name != "requires_grad_"
+
+
+def _is_text(index: ast.expr) -> bool:
+    """Whether an index is a text, as the key of a dict."""
+    return isinstance(index, ast.JoinedStr) or (isinstance(index, ast.Constant) and isinstance(index.value, str))

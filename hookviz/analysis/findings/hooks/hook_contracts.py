@@ -68,7 +68,7 @@ def explain_refusal(hook: Hook, error: str, raised_at: str | None) -> Contract |
     if counted is not None:
         return (
             describe_parameters(hook.kind, hook.label)
-            if counted[1] in (hook.name.rpartition(".")[2], "<lambda>")
+            if counted[1] == ("<lambda>" if hook.source_.is_lambda else hook.name.rpartition(".")[2])
             else None
         )
     if not _REFUSALS.search(error):
