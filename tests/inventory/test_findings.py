@@ -446,6 +446,15 @@ def test_hook_on_a_layer_that_was_replaced_is_a_warning_though_the_function_fire
     assert [finding.severity for finding in train(register_again=True)] == ["remark"]
 
 
+def test_function_on_all_modules_is_a_remark_where_it_cannot_fire() -> None:
+    net = nn.ModuleDict({"used": nn.Linear(2, 2), "list": nn.ModuleList([nn.Linear(2, 2)]), "other": nn.Linear(2, 2)})
+    with hv.record() as trace:
+        for module in net.modules():
+            module.register_forward_hook(watch)
+        net["used"](torch.ones(2)).sum().backward()
+    assert {finding.severity for finding in trace.findings} == {"remark"}
+
+
 class Scale:
     """Scales gradients."""
 
@@ -513,7 +522,7 @@ def test_hook_of_an_optimizer_that_was_made_anew_with_it_is_a_remark() -> None:
         training.step()
     [finding] = trace.findings
     assert (finding.kind, finding.severity) == ("no_step", "remark")
-    assert "self.optimizer was made anew, and the new SGD stepped" in finding.cause
+    assert "Another self.optimizer did, of the class SGD" in finding.cause
 
 
 def test_detach_for_one_loss_is_not_blamed_for_another() -> None:

@@ -24,6 +24,8 @@ _NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used f
 _ROLES = {FORWARD: "step", MISSED: "step", REPLACED: "replaces"}
 """Kind of place → what its line does, if it does not cut the graph."""
 
+_OF_ALL = ("frozen", "no_forward", "not_called")
+"""Kinds of causes that some modules of most nets have."""
 _SENTENCES = {
     FORWARD: N_("{on} was never called."),
     REPLACED: N_("What {hook} was registered on was gone before a pass used it."),
@@ -72,10 +74,11 @@ class SilentHook:
     def severity(self) -> str:
         """A warning if it is yours, its cause is proven, and nothing shows that it is intended; else a remark.
 
-        To remove an older hook before the model runs is a usual way to switch it off; and a function that fires on what
-        took the place of an owner was registered there, too.
+        To remove an older hook before the model runs is a usual way to switch it off; a function that fires on what
+        took the place of an owner was registered there, too; and who registers one on all modules of a net means those
+        that run.
         """
-        is_left_behind = self.fires_elsewhere and self.explanation.is_unrelated
+        is_left_behind = self.fires_elsewhere and (self.explanation.is_unrelated or self.explanation.kind in _OF_ALL)
         is_left_behind = is_left_behind or (self.fires_there and self.explanation.kind == "substituted")
         is_switched_off = self.explanation.kind == "removed" and self.is_older
         is_intended = self.explanation.is_intended or is_switched_off or is_left_behind
