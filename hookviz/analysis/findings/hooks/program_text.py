@@ -27,7 +27,7 @@ def find_forward_call(trace: TraceData, module: str) -> Place | None:
         (CodePlace(source.file, line), text)
         for source in trace.sources
         for line, text in _list_forward_calls(source)
-        if _get_last_name(text) == name
+        if _get_last_name(text) == name and ("." in module or not text.startswith("self."))
     }
     if not name or len(found) != 1:
         return None
@@ -93,12 +93,29 @@ def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
             assert isinstance(node.func, ast.Attribute)
             owner = ast.unparse(node.func.value)
             place = find_replacement(trace, owner) if isinstance(node.func.value, ast.Attribute) else None
-            if place is None or place == registered:
+            if place is None or place == registered or not _is_of_one_class(trace, owner, registered, place):
                 return None
             sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
             text = sentence.format(code=owner, where=registered.where, again=place.where)
             return Place(REPLACED, text, None, place)
     return None
+
+
+def _is_of_one_class(trace: TraceData, owner: str, one: CodePlace, other: CodePlace) -> bool:
+    """Whether two lines that name an attribute of ``self`` are in one class; true of other names."""
+    if not owner.startswith("self."):
+        return True
+    classes = ((source, node) for source, tree in iter_trees(trace, one.file) for node in ast.walk(tree))
+    lines = [
+        (node.lineno + source.line - 1, (node.end_lineno or 0) + source.line - 1)
+        for source, node in classes
+        if isinstance(node, ast.ClassDef)
+    ]
+    inner = [
+        max(((first, last) for first, last in lines if first <= place.line <= last), default=None)
+        for place in (one, other)
+    ]
+    return one.file == other.file and inner[0] == inner[1]
 
 
 def _registers(call: ast.Call) -> bool:
@@ -109,18 +126,33 @@ def _registers(call: ast.Call) -> bool:
 def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
     """Return where the program uses the weight or bias of a module with this name itself, if at one place only."""
     name = module.rpartition(".")[2]
-    pattern = re.compile(rf"[\w.\[\]]*\b{re.escape(name)}\]?\.(?:weight|bias)\b(?!\.)")
     found = {
-        (CodePlace(source.file, source.line + number), match[0])
+        (CodePlace(source.file, line), text)
         for source in trace.sources
-        for number, line in enumerate(source.text.splitlines())
-        if (match := pattern.search(line))
+        for line, text in _list_computing(source)
+        if _get_last_name(text.rpartition(".")[0]) == name
     }
     if not name or len(found) != 1:
         return None
     place, text = found.pop()
     sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
     return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
+
+
+def _list_computing(source: SourceRow) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each weight and bias with which code outside of an ``__init__`` computes something."""
+    tree = parse_source(source.text)
+    waiting: list[ast.AST] = [] if tree is None else [tree]
+    while waiting:
+        node = waiting.pop()
+        is_building = isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        waiting += [] if is_building else ast.iter_child_nodes(node)
+        parts = [node.left, node.right] if isinstance(node, ast.BinOp) else []
+        if isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1:
+            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+        used = [part for part in parts if isinstance(part, ast.Attribute) and part.attr in ("weight", "bias")]
+        if used:
+            yield used[0].lineno + source.line - 1, ast.unparse(used[0])
 
 
 def find_edit_in_place(hook: Hook) -> int | None:
