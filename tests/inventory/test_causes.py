@@ -316,7 +316,28 @@ def hook_comes_after_the_pass_that_uses_its_tensor() -> hv.Trace:
     return trace
 
 
+def inner_loop_asks_for_the_gradients_of_the_head() -> hv.Trace:
+    body, head = nn.Linear(2, 2), nn.Linear(2, 1)
+    head.register_full_backward_hook(lost)
+    with hv.record(body, head) as trace:
+        torch.autograd.grad(head(body(torch.ones(2))).sum(), list(head.parameters()))
+    return trace
+
+
+def row_is_edited_in_place_after_the_hook() -> hv.Trace:
+    layer = nn.Linear(2, 2)
+    with hv.record(layer) as trace:
+        maps = layer(torch.ones(3, 2)) * 1
+        row = maps[0]
+        row.register_hook(lost)
+        row.mul_(2)
+        maps.square().sum().backward()
+    return trace
+
+
 PROGRAMS: dict[str, Callable[[], hv.Trace]] = {
+    "partial.module": inner_loop_asks_for_the_gradients_of_the_head,
+    "not_in_graph.view": row_is_edited_in_place_after_the_hook,
     "after_pass.own": hook_comes_after_the_pass_that_uses_its_tensor,
     "ignored": multi_grad_hook_returns_gradients,
     "kept": backward_hook_is_removed_between_the_call_and_the_pass,

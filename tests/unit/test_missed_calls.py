@@ -82,6 +82,108 @@ def test_a_forward_that_was_put_on_the_object_is_the_one_that_is_read() -> None:
     assert finding.line == line_of("def patched")
 
 
+class MultiheadAttention(nn.Module):
+    """Has the name of torch's class, and a part that it need not call."""
+
+    def __init__(self, *, project: bool) -> None:
+        super().__init__()
+        self.qkv, self.proj, self.project = nn.Linear(4, 12), nn.Linear(4, 4), project
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        query, key, value = self.qkv(x).chunk(3, -1)
+        mixed = (query @ key.transpose(-1, -2)).softmax(-1) @ value
+        return self.proj(mixed) if self.project else mixed
+
+
+def test_an_attention_of_ones_own_is_not_torchs() -> None:
+    def program() -> None:
+        net = MultiheadAttention(project=False)
+        net.proj.register_forward_hook(look)
+        net(torch.ones(2, 3, 4)).sum().backward()
+
+    finding = find_silent(program)
+    assert finding.kind == "not_called" and "in a function" not in finding.cause
+
+
+class Student(nn.Module):
+    """Calls a teacher that it does not hold, and not its own second head."""
+
+    def __init__(self, teacher: nn.Module) -> None:
+        super().__init__()
+        self.head, self.aux, self.hidden = nn.Linear(4, 2), nn.Linear(4, 2), [teacher]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(x) - self.hidden[0](x)
+
+
+def test_a_module_of_another_name_did_not_run_in_the_place_of_a_silent_one() -> None:
+    def program() -> None:
+        teacher = nn.Linear(4, 2)
+        student = Student(teacher)
+        student.aux.register_forward_hook(look)
+        student(torch.ones(2, 4)).sum().backward()
+
+    finding = find_silent(program)
+    assert finding.kind == "not_called" and "teacher" not in finding.cause
+
+
+class Wrapped(nn.Module):
+    """Calls the forward of its part itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(4, 2), nn.Tanh())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net.forward(x)
+
+
+def test_a_forward_call_is_no_reason_for_a_net_that_nobody_used() -> None:
+    def program(*, uses_target: bool) -> None:
+        policy, target = Wrapped(), Wrapped()
+        target.net.register_forward_hook(look)
+        (target if uses_target else policy)(torch.ones(2, 4)).sum().backward()
+
+    assert "self.net.forward" not in find_silent(lambda: program(uses_target=False)).cause
+    assert "self.net.forward" in find_silent(lambda: program(uses_target=True)).cause
+
+
+class Functional(nn.Module):
+    """Uses a layer without a call; its weights are drawn where it is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = nn.Linear(4, 2)
+        nn.init.normal_(self.drawn.weight, 0.0, 0.1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.linear(x, *self.drawn.parameters())
+
+
+class Direct(nn.Module):
+    """Uses the weight of a layer in a function."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tied = nn.Linear(4, 2)
+        nn.init.normal_(self.tied.weight, 0.0, 0.1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.linear(x, self.tied.weight)
+
+
+def test_weights_that_are_drawn_where_a_net_is_made_are_not_used_there() -> None:
+    def program(net: nn.Module) -> None:
+        for layer in net.children():
+            layer.register_forward_hook(look)
+        net(torch.ones(2, 4)).sum().backward()
+
+    assert "self.drawn" not in find_silent(lambda: program(Functional())).cause
+    finding = find_silent(lambda: program(Direct()))
+    assert "Your code uses self.tied.weight" in finding.cause
+    assert finding.line == line_of("return F.linear(x, self.tied.weight)")
+
+
 def test_what_called_the_parts_of_a_module_is_named_though_both_are_gone() -> None:
     def program() -> None:
         net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))

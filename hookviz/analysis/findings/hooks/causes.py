@@ -65,10 +65,11 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
 
 def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
     """Return what ran instead of a call of the module: its forward, or a module like it."""
-    forward = find_forward_call(timeline.trace, hook.on)
+    is_used, has_caller = bool(hook.used or hook.inner), timeline.caller_of(hook) is not None
+    forward = find_forward_call(timeline.trace, hook.on) if is_used or has_caller else None
     if forward is None and hook.used:
         forward = find_use_of_weights(timeline.trace, hook.on)
-    if forward is not None or timeline.caller_of(hook) is not None:
+    if forward is not None or has_caller:
         return forward or timeline.find_missed_call(hook)
     return find_other_home(timeline, hook) if hook.inner else find_twin(timeline, hook)
 
@@ -170,8 +171,8 @@ def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 def _attention(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     caller = None if hook.called else timeline.caller_of(hook)
-    if caller is None or caller.kind != "MultiheadAttention":
-        return None
+    if caller is None or (caller.kind, hook.owner) != ("MultiheadAttention", "NonDynamicallyQuantizableLinear"):
+        return None  # only torch's own has a part of this class
     return Cause("attention", {"on": hook.on, "caller": caller.name})
 
 
@@ -229,7 +230,7 @@ def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     caller = timeline.caller_of(hook)
     if caller is not None:
-        other = timeline.other_calls.get(caller.name)
+        other = timeline.find_substitute(caller.name, hook)
         if other is None:
             return Cause("not_called", {"on": hook.on, "caller": caller.name})
         name = timeline.trace.plain_call(timeline.trace.rows[other].own_call)
@@ -302,7 +303,7 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
     is_unwritten = HOOK_FACTS[hook.kind].changes == "grad" and not passed.isdisjoint(timeline.returning_passes)
-    key = "partial.grad" if is_unwritten else "partial"
+    key = "partial.grad" if is_unwritten else "partial.module" if hook.kind in MODULE_HOOK_KINDS else "partial"
     facts = {"on": hook.on, "kind": name_of_kind(hook.kind)}
     return Cause(key, facts, timeline.seeds[-1] if timeline.seeds else None)
 
@@ -396,6 +397,8 @@ def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     names = {"on": hook.on, "root": name_last_root(timeline.trace)}
     place = timeline.find_cut_of_parameter(hook.on) if hook.leaf else timeline.find_cut_after(hook.call)
     place = place or find_cut_of_variable(timeline.trace, hook)
+    if place is None and hook.made_by.partition("Backward")[0] in _COPYING_OPS:
+        return Cause("not_in_graph.view", {**names, "op": hook.made_by}, timeline.seeds[-1])
     return Cause("not_in_graph", names, timeline.seeds[-1], place=place)
 
 

@@ -178,9 +178,9 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "stray": Explanation(
         "substituted",
-        N_("No module that ran holds {on}: the pass used other parameters."),
+        N_("No module that ran holds {on}, and no pass used it."),
         N_(
-            "Register the hook on the parameter that the module holds when it runs: after copy.deepcopy(), "
+            "If a module has a parameter in its place, register the hook on that one: after copy.deepcopy(), "
             "load_state_dict(assign=True) or tying."
         ),
         is_unrelated=True,
@@ -258,9 +258,12 @@ EXPLANATIONS: dict[str, Explanation] = {
         "no_graph",
         N_(
             "{on} ran in a reentrant checkpoint, and the backward pass never recomputed it: none of the "
-            "inputs of the checkpoint requires grad."
+            "inputs of the checkpoint requires grad, or no gradient came to its output."
         ),
-        N_("Use checkpoint(..., use_reentrant=False), or give the checkpoint an input that requires grad."),
+        N_(
+            "Use checkpoint(..., use_reentrant=False), or give the checkpoint an input that requires grad; and use its "
+            "output for the loss."
+        ),
     ),
     # its module returned something in which torch looks for no tensors
     "returned": Explanation(
@@ -302,6 +305,18 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("Remove the cut, unless it is there to stop gradients."),
         is_unrelated=True,
     ),
+    "not_in_graph.view": Explanation(
+        "not_in_graph",
+        N_(
+            "No gradient can reach {on} as it was when {hook} was registered: a view or a copy, made by {op}, which "
+            "does not belong to the graph of {root}."
+        ),
+        N_(
+            "If {on} is edited in place after that, register the hook after the edit; else look whether {on} is used "
+            "for {root}."
+        ),
+        is_unrelated=True,
+    ),
     "dropped": Explanation(
         "not_in_graph",
         N_("No pass used {on}: when the next one began, {on} was gone, and all that was computed from it."),
@@ -312,9 +327,9 @@ EXPLANATIONS: dict[str, Explanation] = {
         "not_in_graph",
         N_(
             "What {on} returned does not require grad, although an input or a parameter of it does: its "
-            "forward cuts the graph, as detach(), no_grad() or an op without a gradient do."
+            "forward does not use that one, or cuts the graph, as detach(), no_grad() or an op without a gradient do."
         ),
-        N_("Remove the cut from the forward of {on}."),
+        N_("Look in the forward of {on} for what cuts the graph."),
     ),
     # no backward pass
     "no_pass": Explanation(
@@ -335,8 +350,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "no_step.again": Explanation(
         "no_step",
-        N_("The {class} that {hook} is on took no step: {on} was made anew, and the new {kind} stepped (step {step})."),
-        N_("Register the hook after the optimizer was made for the last time."),
+        N_("The {class} that {hook} is on took no step. Another {on} did, of the class {kind} (step {step})."),
+        N_("If {on} was made anew, register the hook after it was made for the last time."),
         is_unrelated=True,
     ),
     "scaler": Explanation(
@@ -352,6 +367,14 @@ EXPLANATIONS: dict[str, Explanation] = {
             "backward(inputs=...)), and the path to them does not pass through {on}."
         ),
         N_("Call backward() without inputs, or name {on} among them."),
+    ),
+    "partial.module": Explanation(
+        "partial",
+        N_(
+            "The backward pass computed only the gradients that were asked for (autograd.grad, or "
+            "backward(inputs=...)), and these do not need the gradient of an input of {on}."
+        ),
+        N_("Call backward() without inputs, or ask for the gradient of an input of {on}, too."),
     ),
     "partial.grad": Explanation(
         "partial",

@@ -108,16 +108,24 @@ class Timeline:
         paths = reversed(list_outer_paths(hook.on))
         return next((row for path in paths if (row := self._called.get(path))), None)
 
+    def find_substitute(self, caller: str, hook: UnfiredRow) -> int | None:
+        """Return the first call that a module made of one that it does not hold, but that resembles that of a hook."""
+        name = hook.on.rpartition(".")[2]
+        modules = ((step, self.module_at(step)) for step in self._other_calls.get(caller, ()))
+        return next(
+            (step for step, row in modules if (row.kind, row.name.rpartition(".")[2]) == (hook.owner, name)), None
+        )
+
     @cached_property
-    def other_calls(self) -> dict[str, int]:
-        """Name of a module → the step of the first call that it, or one in it, made of one that it does not hold."""
-        found: dict[str, int] = {}
+    def _other_calls(self) -> dict[str, list[int]]:
+        """Name of a module → the steps of the calls that it, or one in it, made of modules that it does not hold."""
+        found: dict[str, list[int]] = {}
         for step in sorted(step for steps in self._calls.values() for step in steps):
             name = self.trace.plain_call(self.trace.rows[step].own_call)
             for call in iter_enclosing_calls(self.trace, self.call_at(step).parent):
                 caller = self.trace.plain_call(call)
                 if not name.startswith(f"{caller}."):
-                    found.setdefault(caller, step)
+                    found.setdefault(caller, []).append(step)
         return found
 
     def find_missed_call(self, hook: UnfiredRow) -> Place | None:
