@@ -41,6 +41,25 @@ def test_a_parameter_that_was_replaced_after_its_hook_is_named_with_the_line_tha
     assert list(reset_scale(in_place=True).findings) == []
 
 
+class Tuned(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tune = nn.Parameter(torch.ones(4))
+        self.tune.register_hook(lambda grad: grad * 0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.tune
+
+
+def test_a_parameter_that_is_replaced_from_outside_is_named_too() -> None:
+    with hv.record() as trace:
+        net = Tuned()
+        net.tune = nn.Parameter(torch.full((4,), 0.25))
+        net(torch.ones(2, 4)).sum().backward()
+    (finding,) = trace.findings
+    assert finding.line_role == "replaces" and "It was registered on self.tune (" in finding.cause
+
+
 class Gained(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -93,7 +93,7 @@ def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
             assert isinstance(node.func, ast.Attribute)
             owner = ast.unparse(node.func.value)
             place = find_replacement(trace, owner) if isinstance(node.func.value, ast.Attribute) else None
-            if place is None or place == registered or not _is_of_one_class(trace, owner, registered, place):
+            if place is None or place == registered or _is_of_other_class(trace, owner, registered, place):
                 return None
             sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
             text = sentence.format(code=owner, where=registered.where, again=place.where)
@@ -101,21 +101,21 @@ def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
     return None
 
 
-def _is_of_one_class(trace: TraceData, owner: str, one: CodePlace, other: CodePlace) -> bool:
-    """Whether two lines that name an attribute of ``self`` are in one class; true of other names."""
-    if not owner.startswith("self."):
-        return True
-    classes = ((source, node) for source, tree in iter_trees(trace, one.file) for node in ast.walk(tree))
-    lines = [
-        (node.lineno + source.line - 1, (node.end_lineno or 0) + source.line - 1)
-        for source, node in classes
-        if isinstance(node, ast.ClassDef)
-    ]
-    inner = [
-        max(((first, last) for first, last in lines if first <= place.line <= last), default=None)
-        for place in (one, other)
-    ]
-    return one.file == other.file and inner[0] == inner[1]
+def _is_of_other_class(trace: TraceData, owner: str, one: CodePlace, other: CodePlace) -> bool:
+    """Whether an attribute of ``self`` at one line is that of another class at another line."""
+    found = _find_class(trace, other) if owner.startswith("self.") else None
+    return found is not None and (one.file != other.file or found != _find_class(trace, one))
+
+
+def _find_class(trace: TraceData, place: CodePlace) -> int | None:
+    """Return the first line of the innermost class around a line; None if there is none."""
+    for source, tree in iter_trees(trace, place.file):
+        line = place.line - source.line + 1
+        classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        around = [node.lineno for node in classes if node.lineno <= line <= (node.end_lineno or 0)]
+        if around:
+            return max(around) + source.line - 1
+    return None
 
 
 def _registers(call: ast.Call) -> bool:
