@@ -51,11 +51,19 @@ class Tuned(nn.Module):
         return x * self.tune
 
 
+class Trainer:
+    def __init__(self) -> None:
+        self.net = Tuned()
+
+    def start(self) -> None:
+        self.net.tune = nn.Parameter(torch.full((4,), 0.25))
+
+
 def test_a_parameter_that_is_replaced_from_outside_is_named_too() -> None:
     with hv.record() as trace:
-        net = Tuned()
-        net.tune = nn.Parameter(torch.full((4,), 0.25))
-        net(torch.ones(2, 4)).sum().backward()
+        trainer = Trainer()
+        trainer.start()
+        trainer.net(torch.ones(2, 4)).sum().backward()
     (finding,) = trace.findings
     assert finding.line_role == "replaces" and "It was registered on self.tune (" in finding.cause
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, iter_trees, parse_source
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.analysis.findings.training.program_calls import find_replacement
+from hookviz.analysis.findings.training.program_calls import find_replacement, read_line
 from hookviz.support.definitions import find_edited, is_value, list_returned
 from hookviz.support.messages import _
 from hookviz.support.source_code import CodePlace, read_place
@@ -103,7 +103,8 @@ def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
 
 def _is_of_other_class(trace: TraceData, owner: str, one: CodePlace, other: CodePlace) -> bool:
     """Whether an attribute of ``self`` at one line is that of another class at another line."""
-    found = _find_class(trace, other) if owner.startswith("self.") else None
+    is_own = owner.startswith("self.") and re.search(rf"(?<![\w.]){re.escape(owner)}\b", read_line(trace, other))
+    found = _find_class(trace, other) if is_own else None
     return found is not None and (one.file != other.file or found != _find_class(trace, one))
 
 
