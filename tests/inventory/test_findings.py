@@ -572,6 +572,14 @@ def find_about_inputs(hook: Any, *inputs: torch.Tensor, **named: torch.Tensor) -
     return list(trace.findings)
 
 
+def find_with_keywords(hook: Any, x: torch.Tensor, mask: torch.Tensor) -> list[hv.Finding]:
+    net = Masked()
+    net.register_forward_pre_hook(hook, with_kwargs=True)
+    with hv.record(net) as trace:
+        net(x, mask=mask).sum().backward()
+    return list(trace.findings)
+
+
 def test_hook_that_returns_fewer_inputs_than_it_was_given_is_a_finding_and_its_twin_is_none() -> None:
     x, mask = torch.ones(2, requires_grad=True), torch.ones(2)
     [finding] = find_about_inputs(lambda _module, inputs: 2 * inputs[0], x, mask)
@@ -590,6 +598,15 @@ def test_hook_that_returns_fewer_inputs_than_it_was_given_is_a_finding_and_its_t
 
     applies = True
     assert find_about_inputs(apply, x, mask) == []
+
+    def apply_named(_module: nn.Module, inputs: Any, named: Any) -> Any:
+        return (inputs[0] * named["mask"],), {}
+
+    def forget_named(_module: nn.Module, inputs: Any, _named: Any) -> Any:
+        return (inputs[0] * 2,), {}
+
+    assert find_with_keywords(apply_named, x, mask) == []
+    assert [finding.kind for finding in find_with_keywords(forget_named, x, mask)] == ["lost_inputs"]
     assert [finding.kind for finding in find_about_inputs(forget, x, mask)] == ["lost_inputs"]
 
 

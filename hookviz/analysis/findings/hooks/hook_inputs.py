@@ -88,7 +88,7 @@ def _reads_rest(hook: Hook, count: int) -> bool:
             rest = {name.id for one in target.elts[count:] for name in ast.walk(one) if isinstance(name, ast.Name)}
             is_unread = all(one.id not in rest for one in loads)
             few |= {part.value} if is_unread else set()
-    return any(one.id == given[1] and one not in few for one in loads)
+    return any(one.id in given[1:] and one not in few for one in loads)
 
 
 def _is_below(index: ast.expr, count: int) -> bool:
