@@ -484,12 +484,15 @@ def test_clipping_after_the_steps_of_a_hook_names_the_hook_and_its_twin_is_no_fi
     assert find(clip_the_rest) == []
 
 
-def scaled(*, unscale: bool = True, step_by_scaler: bool = True, by_hand: bool = False) -> None:
+def scaled(*, unscale: bool = True, step_by_scaler: bool = True, by_hand: bool = False, by_data: bool = False) -> None:
     net = net_of(3, 4)
     optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=1024.0)
     for _ in range(3):
         optimizer.zero_grad()
         scaler.scale(net(torch.randn(6, 3)).square().mean()).backward()
+        for parameter in net.parameters() if by_data else ():
+            assert parameter.grad is not None
+            parameter.grad.data.div_(1024.0)
         if not step_by_scaler:
             optimizer.step()  # here
             continue
@@ -512,6 +515,7 @@ def test_clipping_and_steps_with_scaled_gradients_are_findings_and_the_twin_is_n
     assert "took 3 of 3 steps with gradients that were still scaled: they were 1024 times" in finding.sentence
     assert find(scaled) == []
     assert find(lambda: scaled(unscale=False, by_hand=True)) == []
+    assert find(lambda: scaled(step_by_scaler=False, by_data=True)) == []
 
 
 def unscale_only(loss_scale: float = 1.0) -> None:

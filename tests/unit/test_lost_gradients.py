@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -70,6 +71,38 @@ def test_passes_for_a_closure_or_for_gathered_gradients_discard_nothing() -> Non
                 parameter.grad = total
             sgd.step()
     assert "discarded" not in list_kinds(trace)
+
+
+def average_by(write: Callable[[torch.Tensor, torch.Tensor], object] | None) -> hv.Trace:
+    """Write the sum of the gradients of two passes past torch, or leave those of the last pass."""
+    net = small_net()
+    sgd = SGD(net.parameters(), lr=0.01)
+    with hv.record(net) as trace:
+        for _ in range(2):
+            sums = [torch.zeros_like(parameter) for parameter in net.parameters()]
+            for row in X:
+                sgd.zero_grad()
+                net(row).square().mean().backward()
+                for total, parameter in zip(sums, net.parameters(), strict=True):
+                    total += parameter.grad if parameter.grad is not None else 0
+            for total, parameter in zip(sums, net.parameters(), strict=True):
+                if write is not None and parameter.grad is not None:
+                    write(parameter.grad, total)
+            sgd.step()
+    return trace
+
+
+def write_by_data(grad: torch.Tensor, total: torch.Tensor) -> None:
+    grad.data.copy_(total)
+
+
+def write_by_numpy(grad: torch.Tensor, total: torch.Tensor) -> None:
+    grad.numpy()[...] = total.numpy()
+
+
+def test_gradients_that_were_written_back_past_torch_are_not_those_of_the_last_pass() -> None:
+    assert list_kinds(average_by(None)) == ["discarded"]
+    assert list_kinds(average_by(write_by_data)) == list_kinds(average_by(write_by_numpy)) == []
 
 
 # -- tensors that no optimizer has

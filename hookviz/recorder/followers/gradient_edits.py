@@ -20,26 +20,38 @@ from hookviz.recorder.torch.compiled_regions import is_compiling
 from hookviz.recorder.torch.function_replacement import Guarded
 from hookviz.recorder.torch.instrumentation import Instrumented
 from hookviz.trace import ClipRow, TraceData
+from hookviz.trace.values import is_same_value
 
 MAX_EDITS = 100
 """Of one step, this many changed gradients are measured."""
+MAX_READ = 100
+"""Of one pass, the numbers of this many gradients are read: a write through ``.data`` leaves the version as it is."""
+
+
+class _Written(NamedTuple):
+    """A gradient as a pass left it."""
+
+    identity: int
+    version: int
+    value: Any = None
+    """Its numbers, or their norm; None if they are not read, as on a device."""
 
 
 class GradientEdits(Follower):
-    """Knows which ``.grad`` the last pass left in each leaf, and how often it had been written to by then."""
+    """Knows which ``.grad`` the last pass left in each leaf, and what it was by then."""
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
-        self._written: IdentityMap[tuple[int, int]] = IdentityMap()
-        """Leaf → the ``id`` of its gradient, and the version of that."""
+        self._written: IdentityMap[_Written] = IdentityMap()
+        """Leaf → its gradient."""
 
     def pass_ended(self, snapshot: GraphSnapshot) -> None:
         """Note what the pass has written."""
-        for reference in snapshot.leaves.values():
+        for count, reference in enumerate(snapshot.leaves.values()):
             leaf = reference()
             grad = None if leaf is None else read_grad(leaf)
             if leaf is not None and grad is not None:
-                self._written.put(leaf, (id(grad), grad._version))
+                self._written.put(leaf, _look_at(grad, reads=count < MAX_READ))
 
     def find(self, parameters: Sequence[torch.Tensor]) -> Iterator[tuple[int, int]]:
         """Yield the position of each parameter whose gradient has changed since, and the number of its value now."""
@@ -48,13 +60,16 @@ class GradientEdits(Follower):
             grad = read_grad(parameters[index])
             assert grad is not None
             self.trace.values.append(measure_or_defer(grad, self.trace.statistics))
-            self._written.put(parameters[index], (id(grad), grad._version))
+            self._written.put(parameters[index], _look_at(grad, reads=True))
             yield index, len(self.trace.values) - 1
 
     def _has_changed(self, parameter: torch.Tensor) -> bool:
         written = self._written.get(parameter)
         grad = None if written is None else read_grad(parameter)
-        return grad is not None and (id(grad), grad._version) != written
+        if grad is None or written is None:
+            return False
+        now = _look_at(grad, reads=written.value is not None)
+        return now[:2] != written[:2] or not is_same_value(now.value, written.value)
 
     def steps_aside(self) -> None:
         """Forget the gradients: passes may write to them unseen."""
@@ -63,6 +78,12 @@ class GradientEdits(Follower):
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self._written.forget(tensor)
+
+
+def _look_at(grad: torch.Tensor, *, reads: bool) -> _Written:
+    """Look at a gradient, and at its numbers if that waits for no device."""
+    value = measure_or_defer(grad, "norm") if reads and can_be_read(grad) else None
+    return _Written(id(grad), grad._version, value)
 
 
 MAX_CLIPS = 10_000

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.training.gradient_facts import is_on_device
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -16,9 +17,10 @@ from hookviz.trace.values import format_number
 def find_scaled_steps(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that took steps with gradients that carry the scale of a GradScaler."""
     for optimizer, updates in facts.updates.items():
-        scaled = [(row, scale) for row in updates if (scale := _find_scale_of(facts, optimizer, row)) is not None]
+        scaled = [(row, *found) for row in updates if (found := _find_scale_of(facts, optimizer, row)) is not None]
         if not scaled:
             continue
+        row, scale, written = scaled[0]
         sentence = _(
             "{optimizer} took {count} of {total} steps with gradients that were still scaled: they were {scale} times "
             "as large as those of the loss."
@@ -26,16 +28,18 @@ def find_scaled_steps(facts: TrainingFacts) -> Iterator[Finding]:
             optimizer=facts.describe_optimizers([optimizer]),
             count=f"{len(scaled):,}",
             total=f"{len(updates):,}",
-            scale=format_number(scaled[0][1], 6),
+            scale=format_number(scale, 6),
         )
         advice = _("Call scaler.step(optimizer) instead of optimizer.step().")
-        yield add_update_line(
-            Finding(scaled[0][0].step, "scaled_step", sentence, "warning", advice=advice), scaled[0][0]
-        )
+        finding = Finding(row.step, "scaled_step", sentence, "warning", advice=advice)
+        yield add_update_line(replace(finding, certainty="likely" if is_on_device(facts, written) else "proven"), row)
 
 
-def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> float | None:
-    """Return the scale that the gradients of a step had; None if they had none, or may have been divided by it."""
+def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> tuple[float, int] | None:
+    """Return the scale that the gradients of a step had, and the step that wrote the last of them.
+
+    None if they had none, or may have been divided by it.
+    """
     if row.unscales or row.regraded or facts.lacks_passes:
         return None
     held = facts.list_held(optimizer)
@@ -44,7 +48,8 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> floa
     scale = None if last is None else facts.find_scale(last)
     if last is None or scale is None:
         return None
-    return None if any(last < step < row.step for step in facts.unscales.get(optimizer, ())) else scale
+    is_unscaled = any(last < step < row.step for step in facts.unscales.get(optimizer, ()))
+    return None if is_unscaled else (scale, last)
 
 
 def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.training.gradient_facts import is_on_device
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing_around
 from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
 from hookviz.support.messages import _
@@ -130,6 +131,8 @@ def find_discarded(facts: TrainingFacts) -> Iterator[Finding]:
         finding = Finding(
             first, "discarded", sentence, "warning", lost, describe_passes(lost, facts.trace), advice=advice
         )
+        is_noticed = not any(is_on_device(facts, each.step) for number in held for each in facts.accumulations(number))
+        finding = replace(finding, certainty="proven" if is_noticed else "likely")
         clearing = find_clearing_around(facts.trace, facts.pass_lines.get(rounds[0][0]))
         yield put_line(add_update_line(finding, updates[0]), clearing, "clears")
 
