@@ -628,8 +628,48 @@ def made_without_a_rate() -> None:
     train(net, optimizer)
 
 
+def keep_a_part(factor: float) -> None:
+    """Keep a part of each gradient for the next step, as momentum does; 1.0 keeps all of it."""
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01)
+    for _ in range(3):
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()  # here
+        for parameter in net.parameters():
+            torch.Tensor.mul_(parameter.grad, factor)
+
+
+def begin_with_a_prior() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01)
+    for _ in range(3):
+        for parameter in net.parameters():
+            parameter.grad = 0.1 * parameter.detach()
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()
+
+
+def thaw_later(*, clears: bool) -> None:
+    """Give the optimizer the first layer after two rounds, in which its gradients are not cleared."""
+    net = net_of(3, 4)
+    optimizer = SGD(net[2].parameters(), lr=0.01)
+    for number in range(5):
+        if number == 2:
+            optimizer.add_param_group({"params": net[0].parameters()})
+        if clears or number < 3:
+            optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()  # here
+
+
 def test_gradients_that_add_up_have_the_line_of_the_step() -> None:
     assert only(forget_zero_grad, "not_zeroed").line_role == "update"
+    assert only(lambda: keep_a_part(1.0), "not_zeroed").line_role == "update"
+    assert only(lambda: thaw_later(clears=False), "not_zeroed").line_role == "update"
+
+
+def test_gradients_that_the_program_itself_puts_into_grad_do_not_add_up() -> None:
+    assert find(lambda: keep_a_part(0.9)) == find(begin_with_a_prior) == find(lambda: thaw_later(clears=True)) == []
 
 
 def test_a_learning_rate_of_0_has_the_line_that_made_it_so(tmp_path: Path) -> None:

@@ -1,9 +1,33 @@
 """What became of gradients between the pass that wrote them and a step, as far as the rows of a trace prove it."""
 
-from hookviz.analysis.findings.training.training_facts import TrainingFacts
+from math import isclose
+
+from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
+from hookviz.trace import UpdateRow
+from hookviz.trace.values import get_norm_nan_inf
 
 
 def is_on_device(facts: TrainingFacts, written: int) -> bool:
     """Whether a gradient lay on a device when it was written: there, a write through ``.data`` is not noticed."""
     after = facts.trace.rows[written].after
     return isinstance(after, int) and facts.trace.values[after][2] != "cpu"
+
+
+def holds_all(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> bool:
+    """Whether an optimizer held all the parameters at a step that it held at any: it may get some later."""
+    return row.held == len(facts.list_held(optimizer))
+
+
+def is_added_to(facts: TrainingFacts, parameter: int, row: UpdateRow, following: Accumulation) -> bool:
+    """Whether a pass added to the gradient that a parameter had at an earlier step, and nothing changed it between."""
+    norm = _find_norm_at(facts, parameter, row)
+    return bool(norm and following.before) and isclose(norm or 0, following.before or 0, rel_tol=1e-5)
+
+
+def _find_norm_at(facts: TrainingFacts, parameter: int, row: UpdateRow) -> float | None:
+    """Return the norm that the gradient of a parameter had at a step; None if it is not known."""
+    left = facts.trace.lookup.find_gradient_before(facts.parameters[parameter].names, row.step)
+    value = dict(row.regraded).get(parameter, left)
+    if value is None or facts.trace.values[value][-1] is not None:
+        return None
+    return get_norm_nan_inf(facts.trace.values[value])[0]

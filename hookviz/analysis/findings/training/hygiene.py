@@ -10,6 +10,7 @@ from hookviz.analysis.findings.training.gradient_clipping import (
     find_scaled_hooks,
     find_useless_clips,
 )
+from hookviz.analysis.findings.training.gradient_facts import holds_all, is_added_to
 from hookviz.analysis.findings.training.gradient_timing import (
     find_early_steps,
     find_idle_optimizers,
@@ -66,26 +67,32 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
     if not facts.updates or facts.lacks_passes:
         return
     for optimizer, updates in facts.updates.items():
-        added: dict[int, tuple[int, int]] = {}
-        """Parameter → (step, pass) of the first gradient that was added to that of an earlier optimizer step."""
-        later: set[int] = set()
-        for number, row in enumerate(facts.parameters):
-            if optimizer not in row.optimizers or not row.held:
-                continue
-            for before, after in pairwise(updates):
-                found = facts.accumulations_between(number, before.step, after.step)
-                if found and all(each.before for each in found):
-                    added.setdefault(number, (found[0].step, found[0].pass_id))
-                    later.update(each.pass_id for each in found)
+        added, later = _list_added(facts, optimizer)
         if added and not any(later <= idle.passes for idle in list_idle_optimizers(facts)):
             sentence = _(
                 "{optimizer} uses the gradients of earlier steps again: after its step, .grad of {on} was "
                 "not set to zero, and the next pass added to it. Call zero_grad() once for each step."
             ).format(on=facts.describe([*added]), optimizer=facts.describe_optimizers([optimizer]))
-            passes = tuple(sorted(later))
-            first = min(step for step, _ignored in added.values())
+            passes, first = tuple(sorted(later)), min(added.values())
             finding = Finding(first, "not_zeroed", sentence, "warning", passes, describe_passes(passes, facts.trace))
             yield add_update_line(finding, next(row for row in updates if row.step > first))
+
+
+def _list_added(facts: TrainingFacts, optimizer: int) -> tuple[dict[int, int], set[int]]:
+    """List the parameters whose gradients were added to those that an earlier step of an optimizer had used.
+
+    Returned are parameter → the first step that added one, and the passes that did.
+    """
+    added: dict[int, int] = {}
+    later: set[int] = set()
+    updates = [row for row in facts.updates[optimizer] if holds_all(facts, optimizer, row)]
+    for number in facts.list_held(optimizer):
+        for before, after in pairwise(updates) if facts.parameters[number].held else ():
+            found = facts.accumulations_between(number, before.step, after.step)
+            if found and all(each.before for each in found) and is_added_to(facts, number, before, found[0]):
+                added.setdefault(number, found[0].step)
+                later.update(each.pass_id for each in found)
+    return added, later
 
 
 def _find_zeroed_gradients(facts: TrainingFacts) -> Iterator[Finding]:
