@@ -590,9 +590,21 @@ def a_first_step_that_quiets_a_scheduler() -> None:
     train(net, optimizer)
 
 
+def a_first_step_and_a_rest() -> None:
+    """Take a first step for nothing, then one for each two passes; the last pass is a rest that no step uses."""
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    optimizer.step()
+    for number in range(5):
+        net(torch.randn(6, 3)).square().mean().backward()
+        if number % 2:
+            optimizer.step()
+            optimizer.zero_grad()
+
+
 def test_a_step_before_the_pass_is_a_finding_and_a_first_step_for_nothing_is_none() -> None:
     assert only(step_before_the_pass, "step_first").severity == "warning"
-    assert find(a_first_step_that_quiets_a_scheduler) == []
+    assert find(a_first_step_that_quiets_a_scheduler) == find(a_first_step_and_a_rest) == []
 
 
 def clear_before_the_step_of_the_next_round() -> None:

@@ -163,7 +163,7 @@ def find_early_steps(facts: TrainingFacts) -> Iterator[Finding]:
     for optimizer, updates in facts.updates.items():
         held = facts.list_held(optimizer)
         is_empty = set(held) == set(updates[0].without_grad) and not facts.find_written(None, updates[0].step)
-        if len(updates) < 2 or not is_empty or all(facts.never_had_grad(number) for number in held):
+        if not is_empty or all(facts.never_had_grad(number) for number in held) or not _is_loop(facts, updates, held):
             continue
         sentence = _(
             "{optimizer} took its first step before any pass, without gradients. Each later step used the gradients of "
@@ -171,3 +171,14 @@ def find_early_steps(facts: TrainingFacts) -> Iterator[Finding]:
         ).format(optimizer=facts.describe_optimizers([optimizer]))
         advice = _("Call step() after backward().")
         yield add_update_line(Finding(updates[0].step, "step_first", sentence, "warning", advice=advice), updates[0])
+
+
+def _is_loop(facts: TrainingFacts, updates: Sequence[UpdateRow], held: Sequence[int]) -> bool:
+    """Whether one line took all steps, with as many passes after each: a first step elsewhere may quiet a scheduler."""
+    ends = [*(row.step for row in updates[1:]), len(facts.trace.rows)]
+    passes = [
+        len({each.pass_id for number in held for each in facts.accumulations_between(number, row.step, end)})
+        for row, end in zip(updates, ends, strict=True)
+    ]
+    is_used = not any(set(held) <= set(row.without_grad) for row in updates[1:])
+    return len(updates) > 1 and len({row.taken_at for row in updates}) == 1 and len(set(passes)) == 1 and is_used
