@@ -536,10 +536,87 @@ def test_a_scaled_loss_that_is_dropped_is_a_finding_unless_the_pass_is_scaled_by
     assert find(lambda: unscale_only(1024.0)) == []
 
 
+def clip_by_hand(*, divides: bool, by_value: bool) -> None:
+    """Clip gradients with the scale, or after they were divided by it."""
+    net = net_of(3, 4)
+    optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(3):
+        optimizer.zero_grad()
+        scaler.scale(net(torch.randn(6, 3)).square().mean()).backward()
+        for parameter in net.parameters() if divides else ():
+            torch.Tensor.div_(parameter.grad, 1024.0)
+        clip = nn.utils.clip_grad_value_ if by_value else nn.utils.clip_grad_norm_
+        clip(net.parameters(), 0.5)  # here
+        torch.Tensor.div_(net[0].weight.grad, 1.0)  # the step uses what was edited, so it is not said to be scaled
+        optimizer.step()
+
+
+def clip_the_model_without_a_scale(*, both: bool) -> None:
+    """Scale the loss of one of two models, or of both; clip the gradients of the first."""
+    first, second = net_of(3, 4), net_of(3, 4)
+    optimizers = SGD(first.parameters(), lr=0.01), SGD(second.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(3):
+        first.zero_grad()
+        second.zero_grad()
+        loss = first(torch.randn(6, 3)).square().mean()
+        (scaler.scale(loss) if both else loss).backward()
+        scaler.scale(second(torch.randn(6, 3)).square().mean()).backward()
+        nn.utils.clip_grad_norm_(first.parameters(), 0.5)  # here
+        for optimizer in optimizers if both else ():
+            scaler.step(optimizer)
+        if not both:
+            optimizers[0].step()
+            scaler.step(optimizers[1])
+        scaler.update()
+
+
+def test_gradients_that_carry_no_scale_when_they_are_clipped_are_no_finding() -> None:
+    only(lambda: clip_by_hand(divides=False, by_value=False), "clips_scaled")
+    for by_value in (False, True):
+        assert find(lambda by_value=by_value: clip_by_hand(divides=True, by_value=by_value)) == []
+    only(lambda: clip_the_model_without_a_scale(both=True), "clips_scaled")
+    assert find(lambda: clip_the_model_without_a_scale(both=False)) == []
+
+
+SCALED_LIMIT = """import torch
+
+def main():
+    torch.manual_seed(0)
+    net = torch.nn.Linear(3, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    net.weight.register_hook(lambda grad: grad.clamp(-0.005 * LIMIT, 0.005 * LIMIT))
+    for _ in range(3):
+        optimizer.zero_grad()
+        scaler.scale(net(torch.randn(6, 3)).square().mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+"""
+
+
+def test_a_limit_that_has_the_scale_is_no_finding(tmp_path: Path) -> None:
+    found = find(read_main(tmp_path / "limit.py", SCALED_LIMIT.replace("LIMIT", "10.0")))
+    assert [finding.kind for finding in found] == ["clips_scaled"]
+    assert find(read_main(tmp_path / "scaled_limit.py", SCALED_LIMIT.replace("LIMIT", "scaler.get_scale()"))) == []
+
+
 def clip_in_hooks(*, times: float = 1.0) -> None:
     net = net_of(3, 4)
     for parameter in net.parameters():
         parameter.register_hook(lambda grad: grad.clamp(-0.05 * times, 0.05 * times))  # here
+    optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(2):
+        optimizer.zero_grad()
+        scaler.scale(net(torch.randn(6, 3)).square().mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def take_signs() -> None:
+    net = net_of(3, 4)
+    net[0].weight.register_hook(torch.Tensor.sign)
+    net[2].weight.register_hook(lambda grad: grad.sign())
     optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=1024.0)
     for _ in range(2):
         optimizer.zero_grad()
@@ -553,6 +630,7 @@ def test_hooks_that_clip_scaled_gradients_are_a_finding_unless_their_limit_has_t
     assert finding.kind == "clips_scaled" and len(finding.hooks) > 1
     assert "with a scale of 1024, its limit of 0.05 is one of 4.883e-05" in finding.sentence
     assert find(lambda: clip_in_hooks(times=1024.0)) == []
+    assert find(take_signs) == []
 
 
 def never_step(clear: bool, factor: float = 1.0) -> None:
@@ -709,13 +787,20 @@ def test_a_scheduler_that_makes_the_learning_rate_0_has_the_line_of_its_step(tmp
     assert run_file(tmp_path / "both.py", both).cause.endswith("something set it to 0 afterwards.")
 
 
-def run_file(path: Path, text: str) -> hv.Finding:
-    """Run the ``main`` of a program in a file of its own, and return its only finding."""
+def read_main(path: Path, text: str) -> Program:
+    """Return the ``main`` of a program in a file of its own."""
     path.write_text(text, encoding="utf-8")
     namespace: dict[str, Any] = {}
     exec(compile(text, str(path), "exec"), namespace)
+    main: Program = namespace["main"]
+    return main
+
+
+def run_file(path: Path, text: str) -> hv.Finding:
+    """Run the ``main`` of a program in a file of its own, and return its only finding."""
+    main = read_main(path, text)
     with hv.record() as trace:
-        namespace["main"]()
+        main()
     [finding] = trace.findings
     return finding
 

@@ -3,10 +3,11 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import hypot, isinf, sqrt
+from math import hypot, isclose, isinf
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
+from hookviz.analysis.findings.training.gradient_facts import is_on_device, reads_scale
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
 from hookviz.support.messages import N_, _, join_first, join_sentences
@@ -165,7 +166,7 @@ def _is_useless(facts: TrainingFacts, row: ClipRow) -> bool:
 
 def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
     """Find calls that clip gradients while these carry the scale of a GradScaler."""
-    for rows in _group_by_line(facts):
+    for rows in _group_by_line(facts) if not reads_scale(facts) else ():
         scaled = [(row, scale) for row in rows if (scale := _find_scale_at(facts, row)) is not None]
         if not scaled:
             continue
@@ -185,6 +186,7 @@ def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
         finding = Finding(
             step, "clips_scaled", sentence, "warning", advice=_("Call scaler.unscale_(optimizer) before it.")
         )
+        finding = replace(finding, certainty="likely" if row.norm is None else "proven")
         yield put_line(finding, read_place(row.called_at), "clips")
 
 
@@ -192,16 +194,38 @@ def _find_scale_at(facts: TrainingFacts, row: ClipRow) -> float | None:
     """Return the scale that gradients had at a call that clips; None if they had none, or the limit has it, too."""
     written = _find_round(facts, row)
     scale = facts.find_scale(written[-1]) if written else None
-    if scale is None or row.limit >= scale * LEAST_SHARE or _was_divided(facts, row, written, scale):
+    if scale is None or row.limit >= scale * LEAST_SHARE or not _found_scaled(facts, row, written, scale):
         return None
     unscaled = facts.trace.lookup.steps_of_kinds("unscale")
     return scale if bisect_left(unscaled, written[-1]) == bisect_left(unscaled, row.step) else None
 
 
-def _was_divided(facts: TrainingFacts, row: ClipRow, written: list[int], scale: float) -> bool:
-    """Whether the norm that a call found shows that the program itself had divided the gradients by the scale."""
-    norms = facts.list_last_norms(written)
-    return row.norm is not None and None not in norms and row.norm < hypot(*filter(None, norms)) / sqrt(scale)
+def _found_scaled(facts: TrainingFacts, row: ClipRow, written: list[int], scale: float) -> bool:
+    """Whether the norm that a call found is that of scaled gradients, as passes had left them.
+
+    It was given those of all leaves, or of all parameters of one optimizer. On a device the norm is not known.
+    """
+    if row.norm is None:
+        return row.name == "clip_grad_norm_" and is_on_device(facts, written[-1])
+    held = (facts.list_held(optimizer) for optimizer in facts.updates)
+    groups = [
+        [each for one in numbers for each in facts.accumulations_between(one, written[0], row.step)[-1:]]
+        for numbers in held
+    ]
+    norms = [
+        [each.after for each in group] for group in groups if _has_scale(facts, [each.step for each in group], scale)
+    ]
+    if _has_scale(facts, written, scale):
+        norms.append(facts.list_last_norms(written))
+    return any(_is_norm_of(row.norm, one) for one in norms)
+
+
+def _has_scale(facts: TrainingFacts, written: Sequence[int], scale: float) -> bool:
+    return bool(written) and all(facts.find_scale(step) == scale for step in written)
+
+
+def _is_norm_of(norm: float, parts: Sequence[float | None]) -> bool:
+    return None not in parts and isclose(norm, hypot(*filter(None, parts)), rel_tol=0.01)
 
 
 # -- hooks that clip scaled gradients
@@ -209,7 +233,7 @@ def _was_divided(facts: TrainingFacts, row: ClipRow, written: list[int], scale: 
 
 def find_scaled_hooks(facts: TrainingFacts) -> Iterator[Finding]:
     """Find tensor hooks whose limit is tiny for the gradients of the loss, since these are scaled when they clip."""
-    if not facts.trace.scales:
+    if not facts.trace.scales or reads_scale(facts):
         return
     groups: dict[Source, list[tuple[Step, float, float]]] = {}
     for number in facts.trace.lookup.steps_of_kinds("tensor_hook"):
@@ -222,8 +246,12 @@ def find_scaled_hooks(facts: TrainingFacts) -> Iterator[Finding]:
 
 
 def _find_limit_of(step: Step) -> float | None:
+    """Return the limit of a hook that clipped; None if its text does not say that, as that of one with sign()."""
     before, after = step.before, step.after
-    return find_limit(before, after) if isinstance(before, Value) and isinstance(after, Value) else None
+    text = (step.hook.source_.text or "") if step.hook is not None else ""
+    if not ("clamp" in text or "clip" in text) or not isinstance(before, Value) or not isinstance(after, Value):
+        return None
+    return find_limit(before, after)
 
 
 def _describe_clips(group: list[tuple[Step, float, float]]) -> Finding:

@@ -13,6 +13,11 @@ def is_on_device(facts: TrainingFacts, written: int) -> bool:
     return isinstance(after, int) and facts.trace.values[after][2] != "cpu"
 
 
+def reads_scale(facts: TrainingFacts) -> bool:
+    """Whether the program asks a GradScaler for its scale: what it does with that, its text does not prove."""
+    return any("get_scale" in source.text for source in facts.trace.sources)
+
+
 def holds_all(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> bool:
     """Whether an optimizer held all the parameters at a step that it held at any: it may get some later."""
     return row.held == len(facts.list_held(optimizer))
