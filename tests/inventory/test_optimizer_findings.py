@@ -518,9 +518,20 @@ def test_clipping_and_steps_with_scaled_gradients_are_findings_and_the_twin_is_n
     assert find(lambda: scaled(step_by_scaler=False, by_data=True)) == []
 
 
-def unscale_only(loss_scale: float = 1.0) -> None:
+def scale_a_part_of_the_loss() -> None:
     net = net_of(3, 4)
     optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = net(torch.randn(6, 3)).square().mean()
+        (scaler.scale(loss) + net[2].weight.square().sum() + net[0].weight.square().sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def unscale_only(loss_scale: float = 1.0, init_scale: float = 1024.0) -> None:
+    net = net_of(3, 4)
+    optimizer, scaler = SGD(net.parameters(), lr=0.01), torch.amp.GradScaler("cpu", init_scale=init_scale)
     for _ in range(2):
         optimizer.zero_grad()
         loss = net(torch.randn(6, 3)).square().mean()
@@ -533,7 +544,8 @@ def unscale_only(loss_scale: float = 1.0) -> None:
 def test_a_scaled_loss_that_is_dropped_is_a_finding_unless_the_pass_is_scaled_by_hand() -> None:
     finding = only(unscale_only, "unscaled_loss")
     assert "divides the gradients of optimizer by its scale, 1024, but no loss was multiplied" in finding.sentence
-    assert find(lambda: unscale_only(1024.0)) == []
+    assert find(lambda: unscale_only(1024.0)) == find(lambda: unscale_only(init_scale=1.0)) == []
+    assert find(scale_a_part_of_the_loss) == []
 
 
 def clip_by_hand(*, divides: bool, by_value: bool) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.training.gradient_facts import is_on_device
+from hookviz.analysis.findings.training.gradient_facts import is_on_device, reads_scale
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -54,15 +54,17 @@ def _find_scale_of(facts: TrainingFacts, optimizer: int, row: UpdateRow) -> tupl
 
 def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers whose gradients a GradScaler divided by its scale, although no loss was multiplied by it."""
-    texts = [source.text for source in facts.trace.sources]
-    is_told = any(".scale(" in text for text in texts) and not any("get_scale" in text for text in texts)
+    is_told = any(".scale(" in source.text for source in facts.trace.sources) and not reads_scale(facts)
     for optimizer, steps in facts.unscales.items() if is_told and not facts.lacks_passes else ():
         passes = _find_unscaled_passes(facts, optimizer, steps)
         if passes:
             sentence = _(
                 "The GradScaler divides the gradients of {optimizer} by its scale, {scale}, but no loss was multiplied "
                 "by it: they are that much too small."
-            ).format(optimizer=facts.describe_optimizers([optimizer]), scale=_read_scale(facts.trace, steps[0]))
+            ).format(
+                optimizer=facts.describe_optimizers([optimizer]),
+                scale=format_number(_read_scale(facts.trace, steps[0]), 6),
+            )
             advice = _(
                 "Call scaler.scale(loss).backward(): scale() returns the scaled loss, and leaves the loss as it is."
             )
@@ -73,7 +75,8 @@ def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:
 def _find_unscaled_passes(facts: TrainingFacts, optimizer: int, steps: Sequence[int]) -> tuple[int, ...]:
     """Return the passes that wrote the gradients which these steps divided; none if one may have been scaled.
 
-    A pass that begins at a product, or with another gradient than 1, may have been scaled by hand.
+    A pass that begins at a product, or with another gradient than 1, may have been scaled by hand. A scale of 1 changes
+    nothing.
     """
     held = facts.list_held(optimizer)
     ranges = list(zip([0, *steps], steps, strict=False))
@@ -87,13 +90,14 @@ def _find_unscaled_passes(facts: TrainingFacts, optimizer: int, steps: Sequence[
         for row in begins
         if isinstance(row.after, int)
     )
-    is_scaled = any(facts.find_scale(each.step) is not None for each in written)
+    is_scaled = any(facts.trace.lookup.scales(pass_id) for pass_id in passes) or _read_scale(facts.trace, steps[0]) == 1
     return tuple(sorted(passes)) if is_plain and not is_scaled else ()
 
 
-def _read_scale(trace: TraceData, step: int) -> str:
+def _read_scale(trace: TraceData, step: int) -> float:
     before = trace.rows[step].before
-    return format_number(trace.values[before][3], 6) if isinstance(before, int) else ""
+    scale: float = trace.values[before][3] if isinstance(before, int) else 1.0
+    return scale
 
 
 class IdleOptimizer(NamedTuple):
