@@ -7,7 +7,7 @@ from math import hypot, isclose, isinf
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
-from hookviz.analysis.findings.training.gradient_facts import is_on_device, reads_scale
+from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_rewritten, reads_scale
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
 from hookviz.support.messages import N_, _, join_first, join_sentences
@@ -155,13 +155,12 @@ def _group_by_line(facts: TrainingFacts) -> list[list[ClipRow]]:
 def _is_useless(facts: TrainingFacts, row: ClipRow) -> bool:
     """Whether no pass ran between a call and the step before it, and one between the call and the step after it.
 
-    That pass has to begin with gradients that are None or 0: otherwise it adds to the ones that were clipped.
+    What the call clipped is lost: each step after it uses gradients that began at None or 0 since.
     """
     if _find_round(facts, row):
         return False
     following = facts.find_update(row.step)
-    written = facts.find_written(row.step, following)
-    return following is not None and bool(written) and facts.begins_at_zero(written)
+    return following is not None and bool(facts.find_written(row.step, following)) and is_rewritten(facts, row.step)
 
 
 def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:

@@ -29,6 +29,17 @@ def is_added_to(facts: TrainingFacts, parameter: int, row: UpdateRow, following:
     return bool(norm and following.before) and isclose(norm or 0, following.before or 0, rel_tol=1e-5)
 
 
+def is_rewritten(facts: TrainingFacts, start: int) -> bool:
+    """Whether no gradient from before a step is used later: passes write each one anew before the step that uses it."""
+    for optimizer, updates in facts.updates.items():
+        following = next((row for row in updates if row.step >= start), None)
+        used = [] if following is None else set(facts.list_held(optimizer)).difference(following.without_grad)
+        written = (facts.accumulations_between(number, start, following.step) for number in used if following)
+        if not all(found and found[0].before == 0 for found in written):
+            return False
+    return True
+
+
 def _find_norm_at(facts: TrainingFacts, parameter: int, row: UpdateRow) -> float | None:
     """Return the norm that the gradient of a parameter had at a step; None if it is not known."""
     left = facts.trace.lookup.find_gradient_before(facts.parameters[parameter].names, row.step)

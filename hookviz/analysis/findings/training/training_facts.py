@@ -197,11 +197,6 @@ class TrainingFacts:
         position = bisect_left(self._update_steps, end)
         return self._update_steps[position - 1] if position else None
 
-    def begins_at_zero(self, written: Sequence[int]) -> bool:
-        """Whether the first pass of these that wrote gradients added none of them to an earlier one."""
-        rows = [self.trace.rows[step] for step in written]
-        return all(row.before is None or self._norm(row.before) == 0 for row in rows if row.pass_id == rows[0].pass_id)
-
     def list_last_norms(self, written: Sequence[int]) -> list[float | None]:
         """List the norms that the gradients of the leaves had after these steps; None for one that is not known."""
         last = {self.trace.rows[step].node: self.trace.rows[step].after for step in written}
