@@ -4,7 +4,8 @@ from math import isclose
 
 from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
 from hookviz.trace import UpdateRow
-from hookviz.trace.values import get_norm_nan_inf
+from hookviz.trace.changes import find_factor
+from hookviz.trace.values import Value, get_norm_nan_inf
 
 
 def is_on_device(facts: TrainingFacts, written: int) -> bool:
@@ -38,6 +39,28 @@ def is_rewritten(facts: TrainingFacts, start: int) -> bool:
         if not all(found and found[0].before == 0 for found in written):
             return False
     return True
+
+
+def is_used(facts: TrainingFacts, parameter: int, optimizer: int, written: int) -> bool:
+    """Whether the next step of an optimizer used what a pass had written: neither cleared nor recombined in between.
+
+    Clipping multiplies a gradient, and leaves what it consists of.
+    """
+    following = next((row for row in facts.updates.get(optimizer, ()) if row.step > written), None)
+    if following is None or parameter in following.without_grad:
+        return False
+    later = facts.accumulations_between(parameter, written + 1, following.step)
+    return all(each.before for each in later) and _is_multiplied(facts, parameter, following)
+
+
+def _is_multiplied(facts: TrainingFacts, parameter: int, row: UpdateRow) -> bool:
+    """Whether a gradient was at a step as passes had left it, but for a factor."""
+    left = facts.trace.lookup.find_gradient_before(facts.parameters[parameter].names, row.step)
+    value = dict(row.regraded).get(parameter)
+    if value is None or left is None:
+        return True
+    factor = find_factor(*(Value(*facts.trace.values[one]) for one in (left, value)))
+    return bool(factor)
 
 
 def _find_norm_at(facts: TrainingFacts, parameter: int, row: UpdateRow) -> float | None:

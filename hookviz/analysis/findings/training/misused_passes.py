@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
-from hookviz.analysis.findings.training.gradient_facts import is_on_device
+from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_used
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing_around
 from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
 from hookviz.support.messages import _
@@ -37,7 +37,7 @@ def find_repeated_losses(facts: TrainingFacts) -> Iterator[Finding]:
         for again in _list_again(facts, first, second):
             for optimizer in facts.parameters[again.parameter].optimizers:
                 steps = [row.step for row in facts.updates.get(optimizer, ())]
-                if not steps or steps[-1] < again.second.step:
+                if not is_used(facts, again.parameter, optimizer, again.second.step):
                     continue
                 if any(again.first.step < step < again.second.step for step in steps):
                     outdated.setdefault(optimizer, []).append(again)
