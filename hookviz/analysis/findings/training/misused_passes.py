@@ -168,6 +168,8 @@ class _Foreign(NamedTuple):
     other: int
     """The optimizer that took a step between both."""
     parameter: int
+    is_last: bool
+    """Whether no other optimizer took a step after the second: a part that several losses train may have its own."""
 
 
 def find_foreign_passes(facts: TrainingFacts) -> Iterator[Finding]:
@@ -207,7 +209,8 @@ def _find_foreign(facts: TrainingFacts, optimizer: int, parameter: int, start: i
     lines = [facts.pass_lines.get(one.pass_id) for one in (first, second)]
     if len(others) != 1 or None in lines or lines[0] == lines[1]:
         return None
-    return _Foreign(first, second, others[0], parameter)
+    later = (row.step for other, updates in facts.updates.items() if other != optimizer for row in updates)
+    return _Foreign(first, second, others[0], parameter, not any(second.step < step < end for step in later))
 
 
 def _describe_foreign(facts: TrainingFacts, optimizer: int, found: list[_Foreign]) -> Finding:
@@ -225,15 +228,15 @@ def _describe_foreign(facts: TrainingFacts, optimizer: int, found: list[_Foreign
         "step, also wrote gradients of {on}, and the one at {two} added to them."
     )
     advice = _(
-        "Call {optimizer}.zero_grad() between the two passes, or detach what the first loss uses, so that its pass "
-        "does not reach these parameters."
+        "If they should not learn from the first pass, call {optimizer}.zero_grad() between the two, or detach what "
+        "the first loss uses."
     )
     passes = tuple(sorted({one.second.pass_id for one in found}))
     finding = Finding(
         first.second.step,
         "not_zeroed",
         sentence.format(**names),
-        "warning",
+        "warning" if all(one.is_last for one in found) else "remark",
         passes,
         describe_passes(passes, facts.trace),
         advice=advice.format(**names),
