@@ -678,6 +678,41 @@ def test_an_optimizer_without_a_step_is_a_finding_unless_gradients_are_gathered(
     assert [finding.kind for finding in find(lambda: never_step(clear=True, factor=float("nan")))] == ["nan"]
 
 
+def update_by_hand(*, moves: bool) -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()  # here
+        for parameter in net.parameters() if moves else ():
+            assert parameter.grad is not None
+            parameter.data -= 0.1 * parameter.grad
+
+
+BEGINS_LATER = """import torch
+
+def main():
+    net, judge = torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)
+    first, second = (torch.optim.SGD(one.parameters(), lr=0.1) for one in (net, judge))
+    for step in range(3):
+        first.zero_grad()
+        second.zero_grad()
+        judge(net(torch.ones(2, 3))).sum().backward()
+        first.step()
+        if step > 10:
+            second.step()
+"""
+
+
+def test_an_optimizer_whose_step_is_left_out_or_taken_by_hand_is_no_alarm(tmp_path: Path) -> None:
+    assert only(lambda: update_by_hand(moves=False), "never_stepped").severity == "warning"
+    assert find(lambda: update_by_hand(moves=True)) == []
+    finding = run_file(tmp_path / "later.py", BEGINS_LATER)
+    assert (finding.kind, finding.severity, finding.advice) == ("never_stepped", "remark", "")
+    finding = run_file(tmp_path / "swapped.py", BEGINS_LATER.replace("second.step()", "first.step()"))
+    assert (finding.kind, finding.severity) == ("never_stepped", "warning")
+
+
 def step_before_the_pass() -> None:
     net = nn.Linear(3, 1)
     optimizer = SGD(net.parameters(), lr=0.1)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.training.gradient_facts import is_on_device, reads_scale
-from hookviz.analysis.findings.training.program_calls import add_update_line, find_pass_line
+from hookviz.analysis.findings.training.gradient_facts import has_moved, is_on_device, reads_scale
+from hookviz.analysis.findings.training.program_calls import add_update_line, calls_step, find_pass_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
 from hookviz.support.source_code import read_place
@@ -130,25 +130,36 @@ def list_idle_optimizers(facts: TrainingFacts) -> Iterator[IdleOptimizer]:
 
 
 def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find optimizers that took no step; another one may take it in their place."""
+    """Find optimizers that took no step, and whose parameters nothing else moved; another one may step instead.
+
+    If a line that did not run calls the step, it may be left out on purpose, as in the first rounds.
+    """
     for idle in list_idle_optimizers(facts):
+        if has_moved(facts, idle.cleared):
+            continue
         text = _(
             "{optimizer} took no step, although {count} passes wrote gradients of {on}, which were cleared in between."
         )
         names = {"optimizer": facts.describe_optimizers([idle.optimizer]), "on": facts.describe(idle.cleared)}
         last = facts.accumulations(idle.cleared[0])[-1]
         sentence = text.format(count=f"{len(idle.passes):,}", **names)
-        advice = _("Call the step() of {optimizer} after backward().").format(optimizer=names["optimizer"])
-        finding = Finding(last.step, "never_stepped", sentence, "warning", advice=advice)
-        other = _find_other_step(facts, idle)
-        if other is not None:
-            text = _("After these passes, {other} takes a step instead.")
-            optimizer = facts.trace.rows[other.step].optimizer or 0
-            cause = text.format(other=facts.describe_optimizers([optimizer]))
-            yield add_update_line(replace(finding, cause=cause), other)
-            continue
-        made = next(row.made_at for row in facts.trace.groups if row.optimizer == idle.optimizer)
-        yield put_line(finding, find_pass_line(facts.trace, last.pass_id) or read_place(made), "pass")
+        finding = Finding(last.step, "never_stepped", sentence, "remark")
+        if not calls_step(facts.trace, names["optimizer"]):
+            advice = _("Call the step() of {optimizer} after backward().").format(optimizer=names["optimizer"])
+            finding = replace(finding, severity="warning", advice=advice)
+        yield _add_pass_line(facts, finding, idle, last.pass_id)
+
+
+def _add_pass_line(facts: TrainingFacts, finding: Finding, idle: IdleOptimizer, pass_id: int) -> Finding:
+    """Add the line of the step that another optimizer takes instead; else the one of the last pass."""
+    other = _find_other_step(facts, idle) if finding.advice else None
+    if other is not None:
+        text = _("After these passes, {other} takes a step instead.")
+        optimizer = facts.trace.rows[other.step].optimizer or 0
+        cause = text.format(other=facts.describe_optimizers([optimizer]))
+        return add_update_line(replace(finding, cause=cause), other)
+    made = next(row.made_at for row in facts.trace.groups if row.optimizer == idle.optimizer)
+    return put_line(finding, find_pass_line(facts.trace, pass_id) or read_place(made), "pass")
 
 
 def _find_other_step(facts: TrainingFacts, idle: IdleOptimizer) -> UpdateRow | None:

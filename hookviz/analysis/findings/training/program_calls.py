@@ -146,6 +146,16 @@ def _evaluates(others: set[str], node: ast.AST) -> bool:
     return (is_off or (function.attr == "eval" and not arguments)) and get_last_name(function.value) not in others
 
 
+def calls_step(trace: TraceData, optimizer: str) -> bool:
+    """Return whether some line calls the ``step()`` of an object that has the last name of an optimizer."""
+    return bool(_find_lines(trace, partial(_steps, optimizer.rpartition(".")[2])))
+
+
+def _steps(name: str, node: ast.AST) -> bool:
+    function = node.func if isinstance(node, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr == "step" and get_last_name(function.value) == name
+
+
 def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
     """Return the line of the only ``zero_grad()`` that runs between the line of a pass and that of the step after it.
 
