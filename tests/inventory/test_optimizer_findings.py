@@ -458,6 +458,37 @@ def test_clipping_that_no_step_uses_is_a_finding_and_its_twin_is_none() -> None:
     assert finding.sentence.endswith("no parameter that it was given had a gradient.")
     finding = only(clip_an_iterator, "clips_nothing")
     assert finding.sentence == "clip_grad_norm_ was given no parameters in 2 of 3 calls: it clipped nothing."
+    assert finding.advice.startswith("An iterator")
+
+
+def clip_each_part() -> None:
+    net, loss = net_of(3, 4), nn.MSELoss()
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss(net(torch.randn(6, 3)), torch.randn(6, 1)).backward()
+        for part in (net, loss):
+            nn.utils.clip_grad_norm_(list(part.parameters()), 1.0)
+        optimizer.step()
+
+
+def clip_a_loss() -> None:
+    net, loss = net_of(3, 4), nn.MSELoss()
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss(net(torch.randn(6, 3)), torch.randn(6, 1)).backward()
+        nn.utils.clip_grad_norm_(list(loss.parameters()), 1.0)
+        optimizer.step()
+
+
+def test_a_loss_without_parameters_that_is_clipped_is_a_remark_without_advice() -> None:
+    assert find(clip_each_part) == []
+    with hv.record() as trace:
+        clip_a_loss()
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity, finding.advice) == ("clips_nothing", "remark", "")
+    assert finding.sentence == "clip_grad_norm_ was given no parameters in 2 of 2 calls: it clipped nothing."
 
 
 def step_in_a_hook(net: nn.Module, parameters: list[nn.Parameter]) -> None:

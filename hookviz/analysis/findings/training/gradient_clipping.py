@@ -34,7 +34,10 @@ def find_useless_clips(facts: TrainingFacts) -> Iterator[Finding]:
 
 
 def _find_empty(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | None:
-    """Find calls that were given no parameters, such as an iterator that something has walked before."""
+    """Find calls that were given no parameters, such as an iterator that something has walked before.
+
+    A call that is given none each time may be for a module without parameters, such as a loss.
+    """
     empty = [row for row in rows if row.given == 0]
     rounds = {facts.find_update_before(row.step) for row in empty}
     is_used_up = len(empty) == len(rows) - 1 and rows[0].given and len(rounds) > 1
@@ -42,11 +45,14 @@ def _find_empty(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | None
         return None
     step = facts.find_update(empty[0].step) or facts.trace.updates[0].step
     text = _("{name} was given no parameters in {count} of {total} calls: it clipped nothing.")
+    finding = Finding(step, "clips_nothing", _insert_counts(text, rows, empty), "remark")
+    if not is_used_up:
+        return finding
     advice = _(
         "An iterator, such as parameters() or filter(), is empty once it was walked: give it a list, or call "
         "parameters() anew each time."
     )
-    return Finding(step, "clips_nothing", _insert_counts(text, rows, empty), "warning", advice=advice)
+    return replace(finding, severity="warning", advice=advice)
 
 
 def _find_after_hook(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | None:
