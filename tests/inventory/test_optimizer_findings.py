@@ -158,11 +158,64 @@ def clip_in_vain() -> None:
         optimizer.step()
 
 
+class Flat:
+    """The gradients of a model, with a method that clips all of them in place."""
+
+    def __init__(self, net: nn.Module) -> None:
+        self.parameters = list(net.parameters())
+        self.grad = self
+
+    def clip(self, limit: float) -> None:
+        for parameter in self.parameters:
+            assert parameter.grad is not None
+            parameter.grad.clamp_(-limit, limit)
+
+
+def clip_by_a_class(*, clips: bool = False) -> None:
+    net = net_of(3, 4)
+    flat, optimizer = Flat(net), SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        flat.grad.clip(0.1)
+        for parameter in net.parameters() if clips else ():
+            if clips:
+                parameter.grad.clamp(-0.1, 0.1)
+        optimizer.step()
+
+
 def test_a_clipped_gradient_that_is_dropped_is_a_finding_unless_it_is_clipped_in_place() -> None:
     finding = only(clip_in_vain, "rebound")
     assert finding.sentence.startswith("parameter.grad.clamp(-0.1, 0.1) makes a new tensor")
     assert finding.advice == "Write clamp_(...), which edits it in place."
-    assert find(clip_in_place) == []
+    assert find(clip_in_place) == find(clip_by_a_class) == []
+
+
+def look_only(*, dry: bool = True) -> None:
+    net = net_of(3, 4)
+    for _ in range(2):
+        net.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        if dry:
+            continue
+        for parameter in net.parameters():
+            parameter = parameter - 0.1 * parameter.grad
+
+
+def update_nothing() -> None:
+    net = net_of(3, 4)
+    for _ in range(2):
+        net.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        for parameter in net.parameters():
+            if parameter.grad is None:
+                continue
+            parameter = parameter - 0.1 * parameter.grad  # here
+
+
+def test_an_update_that_a_condition_may_leave_out_is_not_said_to_be_in_vain() -> None:
+    assert only(update_nothing, "rebound").line_role == "step"
+    assert find(look_only) == []
 
 
 def train_copies(*, once: bool) -> None:

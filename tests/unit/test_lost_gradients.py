@@ -156,7 +156,7 @@ def test_an_optimizer_without_a_second_model_is_named() -> None:
 # -- updates by hand
 
 
-def update_by_hand(*, in_place: bool) -> hv.Trace:
+def update_in_place() -> hv.Trace:
     net = small_net()
     with hv.record(net) as trace:
         for _ in range(2):
@@ -165,18 +165,28 @@ def update_by_hand(*, in_place: bool) -> hv.Trace:
             with torch.no_grad():
                 for p in net.parameters():
                     assert p.grad is not None
-                    if in_place:
-                        p -= 0.1 * p.grad
-                    else:
-                        p = p - 0.1 * p.grad  # type: ignore[assignment]
+                    p -= 0.1 * p.grad
+    return trace
+
+
+def update_in_vain() -> hv.Trace:
+    net = small_net()
+    with hv.record(net) as trace:
+        for _ in range(2):
+            net.zero_grad()
+            net(X).square().mean().backward()
+            with torch.no_grad():
+                for p in net.parameters():
+                    assert p.grad is not None
+                    p = p - 0.1 * p.grad  # type: ignore[assignment]
     return trace
 
 
 def test_an_update_that_only_binds_the_variable_of_a_loop_is_a_warning_with_its_line() -> None:
-    (finding,) = update_by_hand(in_place=False).findings
+    (finding,) = update_in_vain().findings
     assert (finding.kind, finding.severity, finding.passes) == ("rebound", "warning", (0, 1))
     assert read_line(finding).startswith("p = p - 0.1 * p.grad")
-    assert list_kinds(update_by_hand(in_place=True)) == []
+    assert list_kinds(update_in_place()) == []
 
 
 def test_a_leaf_that_an_update_replaced_explains_why_its_grad_is_none() -> None:

@@ -1,12 +1,13 @@
 """Find updates by hand that give the name of a parameter to a new tensor, instead of changing the parameter."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -27,6 +28,8 @@ class _Rebinding(NamedTuple):
     code: str
     is_lost: bool
     """Whether ``name`` is the variable of a loop around it, which nothing reads before its next turn."""
+    may_be_left_out: bool
+    """Whether a condition may have left it out."""
 
 
 def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
@@ -34,7 +37,7 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
     if facts.updates or facts.lacks_passes:
         return
     lost = [found for found in _list_rebindings(facts.trace) if found.is_lost]
-    still = _list_still(facts) if len(lost) == 1 else {}
+    still = _list_still(facts) if len(lost) == 1 and not lost[0].may_be_left_out else {}
     if not still:
         return
     names = tuple(still)
@@ -67,13 +70,8 @@ def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
     trace = facts.trace
     for index, source in enumerate(trace.sources) if facts.updates else ():
         tree = parse_source(source.text) if ".grad." in source.text else None
-        if tree is None:
-            continue
-        nodes = (node for scope in _list_scopes(tree, _list_starts(trace, index)) for node in ast.walk(scope))
-        shown = getattr(tree, "body", [])[-1:]  # a notebook shows the value of the last line of a cell
-        lost = (node.value for node in nodes if isinstance(node, ast.Expr) and node not in shown and _drops(node.value))
-        for call in dict.fromkeys(lost):
-            assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        for call in _list_dropped(trace, tree, _list_starts(trace, index)) if tree is not None else ():
+            assert isinstance(call.func, ast.Attribute)
             words = {"code": ast.unparse(call), "method": call.func.attr}
             sentence = _("{code} makes a new tensor, which nothing uses: the gradient stays as it is.").format(**words)
             advice = _("Write {method}_(...), which edits it in place.").format(**words)
@@ -82,14 +80,33 @@ def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
             yield put_line(finding, CodePlace(source.file, call.lineno + source.line - 1), "step")
 
 
-def _drops(value: ast.expr) -> bool:
-    """Whether an expression calls a method of a ``.grad`` that makes a new tensor, and does nothing else."""
-    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
-        return False
-    owner = value.func.value
+def _list_dropped(trace: TraceData, tree: ast.Module, starts: list[int]) -> list[ast.Call]:
+    """List the calls that make a new tensor from the gradient of a leaf, and do nothing else."""
+    shown, found = tree.body[-1:], dict[ast.Call, None]()  # a notebook shows the value of the last line of a cell
+    for scope in _list_scopes(tree, starts):
+        leaves = {*trace.lookup.leaf_names.values(), *_list_loop_targets(scope)}
+        for node in ast.walk(scope):
+            call = node.value if isinstance(node, ast.Expr) and node not in shown else None
+            if isinstance(call, ast.Call) and _drops(call, leaves) and not may_be_left_out(scope, node):
+                found[call] = None
+    return [*found]
+
+
+def _list_loop_targets(scope: ast.AST) -> Iterator[str]:
+    """Yield the variables of loops over parameters."""
+    for loop in ast.walk(scope):
+        if isinstance(loop, ast.For) and "param" in ast.unparse(loop.iter):
+            yield from (part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name))
+
+
+def _drops(value: ast.Call, leaves: Container[str]) -> bool:
+    """Whether a call is that of a method of the ``.grad`` of a leaf that makes a new tensor."""
+    owner = value.func.value if isinstance(value.func, ast.Attribute) else None
     owner = owner.value if isinstance(owner, ast.Attribute) and owner.attr == "data" else owner
     is_kept = any(keyword.arg == "out" for keyword in value.keywords)
-    return value.func.attr in _COMPUTING and isinstance(owner, ast.Attribute) and owner.attr == "grad" and not is_kept
+    is_computing = isinstance(value.func, ast.Attribute) and value.func.attr in _COMPUTING and not is_kept
+    is_gradient = isinstance(owner, ast.Attribute) and owner.attr == "grad" and ast.unparse(owner.value) in leaves
+    return is_computing and is_gradient
 
 
 def _list_still(facts: TrainingFacts) -> dict[str, list[int]]:
@@ -147,7 +164,8 @@ def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
             for node in nodes:
                 if isinstance(node, ast.Assign) and (name := _read_rebound(node)):
                     place = CodePlace(source.file, node.lineno + source.line - 1)
-                    yield _Rebinding(place, name, ast.unparse(node), any(_is_lost(loop, node, name) for loop in loops))
+                    is_lost = any(_is_lost(loop, node, name) for loop in loops)
+                    yield _Rebinding(place, name, ast.unparse(node), is_lost, may_be_left_out(scope, node))
 
 
 def _list_starts(trace: TraceData, source: int) -> list[int]:
@@ -157,10 +175,10 @@ def _list_starts(trace: TraceData, source: int) -> list[int]:
 
 
 def _list_scopes(tree: ast.AST, lines: list[int]) -> list[ast.AST]:
-    """List the functions around some lines, and those of the same text that they call."""
+    """List the functions around some lines, and those of the same text that they call in any case."""
     around = list(dict.fromkeys(find_function(tree, line) for line in lines))
-    calls = (node for scope in around for node in ast.walk(scope) if isinstance(node, ast.Call))
-    called = {get_last_name(call.func) for call in calls}
+    calls = ((scope, node) for scope in around for node in ast.walk(scope) if isinstance(node, ast.Call))
+    called = {get_last_name(call.func) for scope, call in calls if not may_be_left_out(scope, call)}
     return around + [
         node
         for node in ast.walk(tree)
