@@ -933,6 +933,35 @@ def test_a_scheduler_that_makes_the_learning_rate_0_has_the_line_of_its_step(tmp
     assert run_file(tmp_path / "both.py", both).cause.endswith("something set it to 0 afterwards.")
 
 
+@pytest.mark.filterwarnings("ignore:Detected call of .lr_scheduler")
+@pytest.mark.parametrize("name", ["body", "head"])
+def test_a_scheduler_sets_the_rate_of_its_own_optimizer(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.py"
+    main = read_main(path, TWO_OPTIMIZERS.replace("SCHEDULED", name))
+    with hv.record() as trace:
+        main()
+    [finding] = [one for one in trace.findings if one.sentence.startswith("The learning rate of body was 0")]
+    assert ("A scheduler sets it" in finding.cause) == (name == "body")
+
+
+TWO_OPTIMIZERS = """import torch
+
+def main():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
+    body, head = (torch.optim.SGD(part.parameters(), lr=0.1) for part in net)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(SCHEDULED, lambda step: float(step < 2))
+    for step in range(3):
+        body.zero_grad()
+        head.zero_grad()
+        net(torch.ones(2, 3)).sum().backward()
+        if step == 2:
+            body.param_groups[0].update(lr=0.0)
+        body.step()
+        head.step()
+        scheduler.step()
+"""
+
+
 def read_main(path: Path, text: str) -> Program:
     """Return the ``main`` of a program in a file of its own."""
     path.write_text(text, encoding="utf-8")

@@ -67,7 +67,7 @@ def _add_setter(
     """Add that something set a rate to 0 which was another one when the optimizer was made."""
     if row.rate is None:
         return finding
-    setter, rate = find_rate_setter(facts.trace), format_number(row.rate, 4)
+    setter, rate = find_rate_setter(facts.trace, optimizer), format_number(row.rate, 4)
     if setter is None:
         text = _("It was {rate} when the optimizer was made; something set it to 0 afterwards.").format(rate=rate)
         return put_line(replace(finding, cause=text), made, "makes")
@@ -97,7 +97,7 @@ def _describe_scheduler(facts: TrainingFacts, setter: RateSetter, first: UpdateR
 
 def _add_read_cause(facts: TrainingFacts, finding: Finding, optimizer: int) -> Finding:
     """Add the line that the text of the program shows, of an optimizer that is older than the recording."""
-    setter = find_rate_setter(facts.trace)
+    setter = find_rate_setter(facts.trace, optimizer)
     if setter is not None:
         text = _("In the code that was recorded, only {where} sets it.").format(where=setter.place.where)
         if setter.is_scheduler:

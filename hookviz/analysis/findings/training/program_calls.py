@@ -72,14 +72,31 @@ class RateSetter(NamedTuple):
     is_scheduler: bool = False
 
 
-def find_rate_setter(trace: TraceData) -> RateSetter | None:
-    """Return the only line that sets the learning rate of a group, or the only scheduler; None if unclear."""
+def find_rate_setter(trace: TraceData, optimizer: int) -> RateSetter | None:
+    """Return the only line that sets the learning rate of a group, or the only scheduler; None if unclear.
+
+    Of several optimizers, a scheduler has to be given this one by name; a line that sets rates names none.
+    """
     setters, makers = _find_lines(trace, _sets_rate), _find_lines(trace, _makes_scheduler)
     place = _get_only(setters | makers)
-    if place is None or not makers:
-        return None if place is None else RateSetter(place)
+    if place is None or (len(trace.optimizers) > 1 and place not in _list_makers_of(trace, optimizer)):
+        return None
+    if not makers:
+        return RateSetter(place)
     optimizers = {row.name.rpartition(".")[2] for row in trace.optimizers}
     return RateSetter(place, _get_only(_find_lines(trace, partial(_steps_scheduler, optimizers))), is_scheduler=True)
+
+
+def _list_makers_of(trace: TraceData, optimizer: int) -> set[CodePlace]:
+    """List the lines that make a scheduler for an optimizer."""
+    name = trace.optimizers[optimizer].name.rpartition(".")[2]
+    return _find_lines(trace, lambda node: _makes_scheduler(node) and name in _list_given(node))
+
+
+def _list_given(node: ast.AST) -> list[str]:
+    """List the last names of what a call is given."""
+    arguments = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, ast.Call) else []
+    return [get_last_name(one) for one in arguments]
 
 
 def _steps_scheduler(optimizers: set[str], node: ast.AST) -> bool:
