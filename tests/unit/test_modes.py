@@ -103,6 +103,26 @@ class Sampling(Dropping):
         return scores
 
 
+class Asking(Dropping):
+    def forward(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.outer(self.hide(x, drop=self.training))
+        return scores
+
+    def hide(self, x: Tensor, *, drop: bool) -> Tensor:
+        hidden: Tensor = self.inner(x)
+        if drop:
+            hidden = F.dropout(hidden, 0.5)
+        return hidden
+
+
+class Keeping(Dropping):
+    rate = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.outer(F.dropout(self.inner(x), p=self.rate))
+        return scores
+
+
 def run(kind: type[nn.Module], *, evaluates: bool = True) -> Callable[[], None]:
     def program() -> None:
         net = kind()
@@ -140,6 +160,8 @@ HEALTHY = {
     "no optimizer": evaluate_only,
     "the mode is told": run(Telling),
     "on purpose": run(Sampling),
+    "a helper is told": run(Asking),
+    "a rate of 0": run(Keeping),
     "no evaluation": run(Dropping, evaluates=False),
 }
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
-from hookviz.analysis.findings.training.program_calls import find_evaluation
+from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
+from hookviz.analysis.findings.training.control_flow import may_be_left_out
+from hookviz.analysis.findings.training.program_calls import find_evaluation, find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_first
 from hookviz.support.source_code import CodePlace
@@ -188,21 +189,33 @@ def find_functional_dropouts(facts: TrainingFacts) -> Iterator[Finding]:
 
 
 def _list_droppings(trace: TraceData, regions: Iterable[Region]) -> Iterator[CodePlace]:
-    """Yield the lines of functional dropouts that are not told the mode; none if the code asks for the mode itself."""
-    for index, lines in regions:
+    """Yield the lines of functional dropouts that are not told the mode, and that no condition may leave out.
+
+    There are none if the code asks for the mode itself, or may hand it to a function that drops.
+    """
+    trees = [(index, lines, tree) for index, lines in regions if (tree := parse_source(trace.sources[index].text))]
+    parts = [(index, tree, list(_list_nodes(tree, lines, trace.sources[index].line))) for index, lines, tree in trees]
+    nodes = [node for *_source, inside in parts for node in inside]
+    if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in nodes):
+        return
+    if len(parts) > 1 and any(isinstance(node, (ast.If, ast.IfExp)) for node in nodes):
+        return
+    for index, tree, inside in parts:
         source = trace.sources[index]
-        tree, shift = parse_source(source.text), source.line - 1
-        nodes = [] if tree is None else list(ast.walk(tree))
-        inside = [node for node in nodes if lines.first <= getattr(node, "lineno", 0) + shift <= lines.last]
-        if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in inside):
-            continue
-        for node in inside:
-            if isinstance(node, ast.Call) and _drops_always(node):
-                yield CodePlace(source.file, node.lineno + shift)
+        for call in (node for node in inside if isinstance(node, ast.Call) and _drops_always(node)):
+            if not may_be_left_out(find_function(tree, call.lineno), call):
+                yield CodePlace(source.file, call.lineno + source.line - 1)
+
+
+def _list_nodes(tree: ast.AST, lines: Lines, first: int) -> Iterator[ast.AST]:
+    """Yield the parts of a text, whose first line has the number ``first``, that lie in some lines."""
+    for node in ast.walk(tree):
+        if lines.first <= getattr(node, "lineno", 0) + first - 1 <= lines.last:
+            yield node
 
 
 def _drops_always(call: ast.Call) -> bool:
-    """Return whether a call is a functional dropout of some numbers that is not told the mode."""
+    """Return whether a call is a functional dropout that is not told the mode, with a rate that is not 0."""
     function = call.func
     if not isinstance(function, ast.Attribute) or get_last_name(function.value) not in _FUNCTIONAL:
         return False
@@ -211,5 +224,5 @@ def _drops_always(call: ast.Call) -> bool:
     is_told = len(call.args) > 2 or not named.keys().isdisjoint(("training", None))
     rate = call.args[1] if len(call.args) > 1 else named.get("p")
     has_stars = any(isinstance(argument, ast.Starred) for argument in call.args)
-    drops = not (isinstance(rate, ast.Constant) and rate.value == 0)
+    drops = rate is None or (isinstance(rate, ast.Constant) and rate.value not in (0, None))
     return is_dropout and drops and not is_told and not has_stars
