@@ -111,10 +111,11 @@ def train_beside_a_frozen_norm(*, evaluates: bool) -> list[hv.Finding]:
     return list(trace.findings)
 
 
-def test_a_frozen_batch_norm_that_updates_its_statistics_is_a_remark() -> None:
+def test_a_frozen_batch_norm_in_training_mode_is_a_remark() -> None:
     (finding,) = train_beside_a_frozen_norm(evaluates=False)
     assert (finding.kind, finding.severity) == ("frozen_norm", "remark")
     assert finding.sentence.startswith("The parameters of net.1 are frozen, but it ran in training mode")
+    assert "updates" not in finding.text
     assert train_beside_a_frozen_norm(evaluates=True) == []
 
 
@@ -129,8 +130,29 @@ def train_head(*, backbone: Callable[[], Any]) -> None:
         optimizer.step()
 
 
+class BatchNormFrozen(nn.Module):
+    """Uses its running statistics in both modes."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.norm = [nn.BatchNorm1d(count).requires_grad_(False).eval()]
+        self.weight = self.norm[0].weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        normalised: torch.Tensor = self.norm[0](x)
+        return normalised
+
+
+def test_a_norm_of_the_program_itself_is_no_batch_norm() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), BatchNormFrozen(4), nn.Linear(4, 1))
+    optimizer = SGD([*net[0].parameters(), *net[2].parameters()], lr=0.1)
+    with hv.record() as trace:
+        train(net, optimizer, 2)
+    assert list(trace.findings) == []
+
+
 @pytest.mark.parametrize("backbone", [torch.no_grad, torch.enable_grad])
-def test_a_frozen_batch_norm_updates_its_statistics_without_a_graph_as_well(backbone: Callable[[], Any]) -> None:
+def test_a_frozen_batch_norm_is_one_without_a_graph_as_well(backbone: Callable[[], Any]) -> None:
     with hv.record() as trace:
         train_head(backbone=backbone)
     assert [finding.kind for finding in trace.findings] == ["frozen_norm"]
@@ -978,6 +1000,39 @@ def run_file(path: Path, text: str) -> hv.Finding:
         main()
     [finding] = trace.findings
     return finding
+
+
+DISTILLER = """import torch
+from torch import nn
+
+class Distiller:
+    def __init__(self):
+        self.student = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+        self.teacher = nn.Linear(3, 2).requires_grad_(False)
+        self.teacher.eval()
+        self.student[1].train(not True)
+
+    def step(self, optimizer):
+        optimizer.zero_grad()
+        x = torch.randn(4, 3)
+        nn.functional.mse_loss(self.student(x), self.teacher(x)).backward()
+        optimizer.step()
+
+def main():
+    distiller = Distiller()
+    optimizer = torch.optim.SGD(distiller.student.parameters(), lr=0.1)
+    for _ in range(2):
+        distiller.step(optimizer)
+"""
+
+
+def test_only_the_line_that_evaluates_the_model_itself_is_named(tmp_path: Path) -> None:
+    finding = run_file(tmp_path / "teacher.py", DISTILLER)
+    assert (finding.kind, finding.line) == ("eval_norm", None)
+    finding = run_file(
+        tmp_path / "student.py", DISTILLER.replace("self.student[1].train(not True)", "self.student.eval()")
+    )
+    assert (finding.kind, finding.line) == ("eval_norm", 9)
 
 
 GROUPS = """

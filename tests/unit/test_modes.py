@@ -153,7 +153,59 @@ def test_a_functional_dropout_in_an_evaluation_is_a_remark_with_its_line() -> No
     assert finding.line == line_of_fault(Dropping.__init__.__code__.co_firstlineno)
 
 
+# -- batch norms
+
+
+class Normalising(nn.Module):
+    """A net with a batch norm, which a subclass or a program puts in evaluation mode, or not."""
+
+    def __init__(self, *, tracks: bool = True) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8, track_running_stats=tracks))
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.head(self.body(x))
+        return scores
+
+
+def train_evaluated(*, tracks: bool = True, validates_only: bool = False) -> hv.Trace:
+    net = Normalising(tracks=tracks)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    with hv.record() as trace:
+        for _ in range(2):
+            net.train(validates_only)
+            optimizer.zero_grad()
+            net(torch.rand(8, 4)).square().mean().backward()
+            net.eval()
+            with torch.no_grad():
+                net(torch.rand(8, 4))
+            optimizer.step()
+    return trace
+
+
+def test_a_batch_norm_that_passes_go_through_in_evaluation_mode_is_a_remark() -> None:
+    [finding] = train_evaluated().findings
+    assert (finding.kind, finding.severity) == ("eval_norm", "remark")
+    assert finding.sentence.startswith("Trained in evaluation mode: net.body.1.")
+    assert list(train_evaluated(validates_only=True).findings) == list(train_evaluated(tracks=False).findings) == []
+
+
+def train_towards_a_clean_output() -> None:
+    net = make_net()
+    optimizer = SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        x = torch.rand(8, 4)
+        net.eval()
+        clean = net(x)
+        net.train()
+        optimizer.zero_grad()
+        F.mse_loss(net(x), clean).backward()
+        optimizer.step()
+
+
 HEALTHY = {
+    "a target in evaluation mode": train_towards_a_clean_output,
     "train() is called again": train_again_after_evaluation,
     "a part is frozen": freeze_a_part,
     "an attack": attack_in_evaluation_mode,

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from hookviz.autograd import module_tree, tensor_statistics, variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.identity_map import IdentityMap
-from hookviz.autograd.module_tree import own_parameters
+from hookviz.autograd.module_tree import own_buffers, own_parameters
 from hookviz.autograd.tensor_statistics import can_be_read
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
@@ -205,10 +205,15 @@ class TrainingTracker(Follower):
             self.trace.parameters[number] = self.trace.parameters[number]._replace(mark=mark)
 
     def _list_eval_norms(self, optimizer: int) -> Iterator[int]:
-        """Yield the modules of batch norm in evaluation mode that ``optimizer`` trains all the same."""
+        """Yield the modules of batch norm in evaluation mode that ``optimizer`` trains all the same.
+
+        Without running statistics, such a module does the same in both modes.
+        """
         for module in (module for reference in self._norms if (module := reference()) is not None):
             number = self.modules.find_number(module)
             if number is None or read_attribute(module, "training") is not False:
+                continue
+            if "running_mean" not in dict(own_buffers(module)):
                 continue
             weight = dict(own_parameters(module)).get("weight")
             if weight is None or read_grad(weight) is None:

@@ -18,6 +18,7 @@ from hookviz.trace.traversal import iter_enclosing_calls
 
 MAX_NAMED = 3
 """A sentence names at most so many modules."""
+_NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
 _FUNCTIONAL = ("F", "functional")
 """Names under which a program knows ``torch.nn.functional``."""
 
@@ -37,9 +38,12 @@ _ON_PURPOSE = N_("That is right if you want it so; otherwise call train() on {mo
 def find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
     """Find batch norms that are trained in evaluation mode."""
     steps: dict[int, int] = {}
-    for row in facts.trace.updates:
-        for module in row.eval_norms:
-            steps.setdefault(module, row.step)
+    passed = _list_evaluated_passes(facts) if any(row.eval_norms for row in facts.trace.updates) else {}
+    for optimizer in facts.updates:
+        for start, row in facts.list_rounds(optimizer):
+            for module in row.eval_norms:
+                if any(start < step < row.step for step in passed.get(module, ())):
+                    steps[module] = min(row.step, steps.get(module, row.step))
     if steps:
         sentence = _(
             "Trained in evaluation mode: {on}. They normalise with their running statistics and do not "
@@ -47,19 +51,28 @@ def find_eval_norms(facts: TrainingFacts) -> Iterator[Finding]:
             "model."
         ).format(on=_name_modules(facts.trace, steps))
         finding = Finding(min(steps.values()), "eval_norm", sentence, "remark")
-        model = facts.trace.module(next(iter(steps))).partition(".")[0]
-        yield put_line(finding, find_evaluation(facts.trace, model), "evaluates")
+        line = find_evaluation(facts.trace, facts.trace.module(next(iter(steps))))
+        yield put_line(finding, line, "evaluates")
+
+
+def _list_evaluated_passes(facts: TrainingFacts) -> dict[int, list[int]]:
+    """Map modules to the steps in which passes went through calls of theirs in evaluation mode."""
+    trace = facts.trace
+    found: dict[int, list[int]] = {}
+    for step, row in enumerate(trace.rows):
+        owner = trace.owners.get(row.own_node) if row.kind == "compute" else None
+        if owner is not None and trace.calls[owner].evaluates:
+            found.setdefault(trace.calls[owner].module, []).append(step)
+    return found
 
 
 def find_frozen_norms(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find batch norms whose parameters are frozen, and which update their running statistics all the same."""
+    """Find batch norms whose parameters are frozen, and which normalise with the statistics of each batch."""
     trace = facts.trace
     rows = [(name.rpartition(".")[0], number) for number, row in enumerate(facts.parameters) for name in row.names]
     trained = {owner for owner, number in rows if facts.parameters[number].requires_grad or facts.accumulations(number)}
     frozen = {owner for owner, _number in rows} - trained
-    numbers = {
-        number for number, row in enumerate(trace.modules) if row.name in frozen and row.kind.startswith("BatchNorm")
-    }
+    numbers = {number for number, row in enumerate(trace.modules) if row.name in frozen and row.kind in _NORMS}
     steps: dict[int, int] = {}
     for step, row in enumerate(trace.rows) if numbers and facts.updates else ():
         call = trace.calls[row.own_call] if row.kind == "call" else None
@@ -74,9 +87,9 @@ def find_frozen_norms(facts: TrainingFacts) -> Iterator[Finding]:
     if steps:
         sentence = _(
             "The parameters of {on} are frozen, but it ran in training mode: it normalises with the mean and variance "
-            "of each batch, and updates its running ones if it keeps any."
+            "of each batch."
         ).format(on=_name_modules(trace, steps))
-        advice = _("If it should stay as it is, call its eval() after each train() of the model.")
+        advice = _("If it should use its running statistics, call its eval() after each train() of the model.")
         yield Finding(min(steps.values()), "frozen_norm", sentence, "remark", advice=advice)
 
 
@@ -86,10 +99,16 @@ def find_eval_dropouts(facts: TrainingFacts) -> Iterator[Finding]:
     trained = _find_trained_calls(facts) if calls else {}
     found: dict[int, list[EvaluatedCall]] = {}
     for call in calls:
-        if call.model in trained:
+        if call.model in trained and not _is_paired(facts.trace, call.model, trained):
             found.setdefault(facts.trace.calls[call.model].module, []).append(call)
     for model, those in found.items():
         yield _make_eval_dropout(facts.trace, model, those, trained)
+
+
+def _is_paired(trace: TraceData, model: int, trained: Mapping[int, set[int]]) -> bool:
+    """Whether a pass that goes through a call of a model also goes through one in training mode, as for a target."""
+    others = (call for call in trained if trace.calls[call].module == trace.calls[model].module)
+    return any(not trace.calls[call].evaluates and trained[call] & trained[model] for call in others)
 
 
 def _make_eval_dropout(

@@ -10,6 +10,7 @@ from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
+from hookviz.trace.traversal import list_outer_paths
 
 _DRAWING = frozenset({
     "kaiming_normal_", "kaiming_uniform_", "normal_", "orthogonal_", "trunc_normal_", "uniform_", "xavier_normal_",
@@ -144,23 +145,28 @@ def find_optimizer_call(trace: TraceData, kind: str) -> CodePlace | None:
     return _get_only(_find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) == kind))
 
 
-def find_evaluation(trace: TraceData, model: str) -> CodePlace | None:
-    """Return the only line that switches a model to evaluation mode; None if there are several, or none.
+def find_evaluation(trace: TraceData, module: str) -> CodePlace | None:
+    """Return the only line that switches the model of a module to evaluation mode; None if there are several, or none.
 
-    A line that names another model of the trace does not count.
+    A line that names another model of the trace, or another attribute, does not count.
     """
-    others = {row.name for row in trace.modules if "." not in row.name} - {model}
-    return _get_only(_find_lines(trace, partial(_evaluates, others)))
+    names = {row.name for row in trace.modules}
+    models = {name for name in names if names.isdisjoint(list_outer_paths(name))}
+    own = next((model for model in models if f"{module}.".startswith(f"{model}.")), module)
+    others = {name.rpartition(".")[2] for name in models - {own}}
+    return _get_only(_find_lines(trace, partial(_evaluates, own.rpartition(".")[2], others)))
 
 
-def _evaluates(others: set[str], node: ast.AST) -> bool:
-    """Return whether code calls ``eval()`` or ``train(False)`` of anything but ``others``."""
+def _evaluates(model: str, others: set[str], node: ast.AST) -> bool:
+    """Return whether code calls ``eval()`` or ``train(False)`` of a model, or of a variable other than ``others``."""
     function = node.func if isinstance(node, ast.Call) else None
     if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute):
         return False
     arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
     is_off = function.attr == "train" and [ast.dump(one) for one in arguments] == ["Constant(value=False)"]
-    return (is_off or (function.attr == "eval" and not arguments)) and get_last_name(function.value) not in others
+    name = get_last_name(function.value)
+    is_own = name == model or not (isinstance(function.value, ast.Attribute) or name in others)
+    return is_own and (is_off or (function.attr == "eval" and not arguments))
 
 
 def calls_step(trace: TraceData, optimizer: str) -> bool:
