@@ -1002,6 +1002,30 @@ def run_file(path: Path, text: str) -> hv.Finding:
     return finding
 
 
+REPLACED = """import torch
+from torch import nn
+
+def main():
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+    loss = nn.CrossEntropyLoss()
+    loss.weight = torch.tensor([1.0, 2.0])
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        loss(net(torch.randn(2, 3)), torch.tensor([0, 1])).backward()
+        optimizer.step()
+        if step == 0:
+            REPLACE
+"""
+
+
+def test_the_weight_of_another_object_is_not_the_one_that_was_replaced(tmp_path: Path) -> None:
+    own = REPLACED.replace("REPLACE\n", "net[1].weight = nn.Parameter(torch.randn(2, 4))\n")
+    assert "own.py, line 14 assigns new ones." in run_file(tmp_path / "own.py", own).cause
+    other = REPLACED.replace("REPLACE\n", "setattr(net[1], 'weight', nn.Parameter(torch.randn(2, 4)))\n")
+    assert "assigns" not in run_file(tmp_path / "other.py", other).text
+
+
 DISTILLER = """import torch
 from torch import nn
 

@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
@@ -248,11 +249,12 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
     """Return the only line outside of an ``__init__`` that assigns a module or parameter; None if there is none.
 
     ``name`` is that of the parameter; of ``net.head.weight``, ``net.head = ...`` counts as ``net.head.weight = ...``
-    does.
+    does. A ``weight`` or ``bias`` has to be that of an object with the last name of the module.
     """
     parts = name.split(".")
-    for attribute in reversed(parts[1:]):
-        found = _find_lines(trace, partial(_assigns, attribute), outside_of="__init__")
+    for owner, attribute in reversed([*pairwise(parts)]):
+        owners = owner if attribute in ("weight", "bias") else ""
+        found = _find_lines(trace, partial(_assigns, attribute, owner=owners), outside_of="__init__")
         if found:
             return _get_only(found)
     return None
@@ -269,8 +271,7 @@ def _sets_false(mark: str, node: ast.AST) -> bool:
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     if not isinstance(target, ast.Attribute) or target.attr != attribute or not isinstance(node, ast.Assign):
         return False
-    last = re.findall(r"\w+", ast.unparse(target.value))[-1:]
-    return ast.unparse(node.value) == "False" and (not owner or last == [owner.rpartition(".")[2]])
+    return ast.unparse(node.value) == "False" and _has_last_name(target.value, owner.rpartition(".")[2])
 
 
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
@@ -304,15 +305,23 @@ def _reads(attribute: str, part: ast.expr) -> bool:
     return any(isinstance(one, ast.Attribute) and one.attr == attribute for one in ast.walk(part))
 
 
-def _assigns(attribute: str, node: ast.AST) -> bool:
-    """Return whether code assigns an attribute, or the element of a container that an index such as ``2`` names."""
+def _assigns(attribute: str, node: ast.AST, owner: str = "") -> bool:
+    """Return whether code assigns an attribute, or the element of a container that an index such as ``2`` names.
+
+    If an ``owner`` is given, the attribute has to be one of an object with this last name.
+    """
     for target in node.targets if isinstance(node, ast.Assign) else ():
-        if isinstance(target, ast.Attribute) and target.attr == attribute:
+        if isinstance(target, ast.Attribute) and target.attr == attribute and _has_last_name(target.value, owner):
             return True
         index = target.slice if isinstance(target, ast.Subscript) else None
         if isinstance(index, ast.Constant) and str(index.value) == attribute:
             return True
     return False
+
+
+def _has_last_name(part: ast.expr, name: str) -> bool:
+    """Return whether code reaches an object by an attribute or index of this name, if it is to have one."""
+    return not name or re.findall(r"\w+", ast.unparse(part))[-1:] == [name]
 
 
 def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outside_of: str = "") -> set[CodePlace]:
