@@ -55,7 +55,7 @@ class Recording:
         training = followers.add(TrainingTracker(trace, self.calls.modules, names, edits))
         moved = followers.add(MovedParameters(trace, training))
         self.groups = followers.add(OptimizerGroups(trace, training))
-        self.optimizers = OptimizerTracker(self.session, training, self.groups, moved)
+        self.optimizers = followers.add(OptimizerTracker(self.session, training, self.groups, moved))
         followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)

@@ -298,3 +298,69 @@ def test_the_picture_has_an_optimizer_with_hooks_and_says_what_they_did() -> Non
         opt.step()
     svg = trace.figure().svg()
     assert ">step pre-hook ① clip<" in svg and ">edited in place<" in svg and ">SGD<" in svg
+
+
+# -- an optimizer that changes gradients and rates itself
+
+
+class Changing(Optimizer):
+    """Takes a plain step, and then changes what it was given: its gradients are cleared, or its rate falls."""
+
+    def __init__(self, parameters: Any, *, change: str = "") -> None:
+        super().__init__(parameters, {"lr": 0.1})
+        self.change = change
+
+    def step(self, closure: Any = None) -> None:
+        if closure is not None:
+            closure()
+        [group] = self.param_groups
+        for parameter in group["params"]:
+            parameter.data.add_(parameter.grad, alpha=-group["lr"])
+            if self.change == "zeroes":
+                parameter.grad.zero_()
+            elif self.change == "frees":
+                parameter.grad = None
+        if self.change == "ends":
+            group["lr"] = 0.0
+
+
+def train_changing(change: str, *, with_closure: bool, breaks: str = "") -> list[str]:
+    """Train, and perhaps break before each step what the optimizer is given."""
+    net = nn.Linear(2, 1)
+    optimizer = Changing(net.parameters(), change=change)
+
+    def run() -> None:
+        optimizer.param_groups[0]["lr"] = 0.0 if breaks == "ends" else 0.1
+        optimizer.zero_grad()
+        net(torch.ones(3, 2)).square().mean().backward()
+        for parameter in net.parameters() if breaks == "zeroes" else ():
+            torch.Tensor.zero_(parameter.grad)  # type: ignore[arg-type]
+
+    with hv.record() as trace:
+        for _ in range(3):
+            if not with_closure:
+                run()
+            optimizer.step(run if with_closure else None)
+    return [finding.kind for finding in trace.findings]
+
+
+@pytest.mark.parametrize("with_closure", [False, True])
+@pytest.mark.parametrize("change", ["zeroes", "frees", "ends"])
+def test_what_an_optimizer_itself_changes_is_not_what_it_was_given(change: str, with_closure: bool) -> None:
+    assert train_changing(change, with_closure=with_closure) == []
+
+
+@pytest.mark.parametrize(("breaks", "kind"), [("zeroes", "zeroed"), ("ends", "lr_zero")])
+def test_what_was_broken_before_a_step_is_found(breaks: str, kind: str) -> None:
+    assert train_changing("", with_closure=False, breaks=breaks) == [kind]
+
+
+def test_a_step_pre_hook_changes_what_the_optimizer_is_given() -> None:
+    net = nn.Linear(2, 1)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    optimizer.register_step_pre_hook(lambda *_: optimizer.zero_grad(set_to_none=False))
+    with hv.record() as trace:
+        for _ in range(2):
+            net(torch.ones(3, 2)).square().mean().backward()
+            optimizer.step()
+    assert [finding.kind for finding in trace.findings] == ["zeroed"]

@@ -4,7 +4,7 @@ Gradients that were changed are noticed, and calls of torch's functions that cli
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -60,8 +60,14 @@ class GradientEdits(Follower):
             grad = read_grad(parameters[index])
             assert grad is not None
             self.trace.values.append(measure_or_defer(grad, self.trace.statistics))
-            self._written.put(parameters[index], _look_at(grad, reads=True))
             yield index, len(self.trace.values) - 1
+
+    def note_used(self, parameters: Iterable[torch.Tensor]) -> None:
+        """Note the gradients of these parameters as those that a step has used: they are no news for the next one."""
+        for parameter in parameters:
+            grad = read_grad(parameter)
+            if grad is not None:
+                self._written.put(parameter, _look_at(grad, reads=True))
 
     def _has_changed(self, parameter: torch.Tensor) -> bool:
         written = self._written.get(parameter)

@@ -11,15 +11,23 @@ import torch
 from torch.optim import Optimizer
 
 from hookviz.autograd import variable_names
-from hookviz.autograd.graph_snapshot import add_hook_row
+from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row
 from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import can_be_read, hidden_from_tools
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import profile_step, read_grad
 from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import fingerprint_of
+from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.moved_parameters import MovedParameters
-from hookviz.recorder.followers.training_tracker import OptimizerGroups, TrainingTracker, copy_parameters, measure_moves
+from hookviz.recorder.followers.training_tracker import (
+    Given,
+    Move,
+    OptimizerGroups,
+    TrainingTracker,
+    copy_parameters,
+    measure_moves,
+)
 from hookviz.recorder.modules.arguments import object_row
 from hookviz.recorder.session import Session
 from hookviz.trace import HookPlace, ModuleRow, StepKind, StepRow
@@ -41,8 +49,12 @@ def is_called_by_step() -> bool:
 class OptimizerStep:
     """One step of an optimizer, while it runs."""
 
-    def __init__(self, number: int, earlier_exception: int | None) -> None:
-        self.number, self.earlier_exception = number, earlier_exception
+    def __init__(self, optimizer: Optimizer, number: int, earlier_exception: int | None, pass_count: int) -> None:
+        self.optimizer, self.number, self.earlier_exception = optimizer, number, earlier_exception
+        self.given: Given | None = None
+        """What the optimizer has for the step: as it is before the step, or after the last pass that the step runs."""
+        self.pass_count, self.passes_before = pass_count, pass_count
+        """How many passes had begun when that was read, and when the step began."""
         self.row: int | None = None
         """The row of the step in the trace, once the step itself is done."""
         self.entry: tuple[Any, ...] | None = None
@@ -57,7 +69,7 @@ class OptimizerStep:
         self.copies = copy_parameters(optimizer)
 
 
-class OptimizerTracker:
+class OptimizerTracker(Follower):
     """Follows the optimizer steps in the thread of a recording."""
 
     def __init__(
@@ -78,7 +90,9 @@ class OptimizerTracker:
 
     def begin(self, optimizer: Optimizer) -> None:
         """Begin a step, before its hooks run."""
-        self._running.append(OptimizerStep(self.number(optimizer), self.session.exceptions.enter()))
+        number, pass_count = self.number(optimizer), self.session.sampler.pass_count
+        self._running.append(OptimizerStep(optimizer, number, self.session.exceptions.enter(), pass_count))
+        self.session.attempt(self._read_given, self._running[-1])
         self.session.attempt(self._running[-1].copy_parameters, optimizer)
         self.session.attempt(self.moved.step_begins, optimizer)
 
@@ -93,7 +107,24 @@ class OptimizerTracker:
         step.row = len(self.trace.rows)
         self._log("optimizer_step", step, after=len(self.trace.values) - 1)
         moves, step.copies = measure_moves(step.copies), ()
-        self.session.attempt(self.training.add_update, optimizer, step.number, len(self.trace.rows) - 1, moves)
+        self.session.attempt(self._add_update, step, moves)
+
+    def _read_given(self, step: OptimizerStep) -> None:
+        step.given, step.pass_count = self.training.read_given(step.optimizer), self.session.sampler.pass_count
+
+    def _add_update(self, step: OptimizerStep, moves: Sequence[Move]) -> None:
+        if step.given is None or step.pass_count != self.session.sampler.pass_count:  # a pass that is not recorded
+            self._read_given(step)
+        given = step.given
+        assert given is not None and step.row is not None
+        if step.pass_count != step.passes_before:
+            given = self.training.add_later_edits(step.optimizer, given)
+        self.training.add_update(step.optimizer, step.number, step.row, given, moves)
+
+    def pass_ended(self, snapshot: GraphSnapshot) -> None:
+        """Read anew what the running steps are given: a closure ran a pass."""
+        for step in self._running:
+            self.session.attempt(self._read_given, step)
 
     def end(self, error: BaseException | None) -> None:
         """End a step: its hooks have run, or ``error`` ended it."""
@@ -127,8 +158,10 @@ class OptimizerTracker:
         is_early = STEP_HOOKS[kind].is_early(given)
         self._log(kind, step, is_early=is_early, before=(), after=(), **fields)
         step.entry = None
-        if kind == "step_pre_hook" and (marks or numbers):
-            self.session.attempt(step.copy_parameters, given[0])
+        if kind == "step_pre_hook":
+            self.session.attempt(self._read_given, step)
+            if marks or numbers:
+                self.session.attempt(step.copy_parameters, given[0])
 
     def alive_optimizers(self) -> Iterator[tuple[str, Optimizer]]:
         """Yield (name, optimizer) for every optimizer that was stepped and still exists."""

@@ -58,6 +58,11 @@ class Move(NamedTuple):
     """None if it is not finite."""
 
 
+def list_parameters(optimizer: Optimizer) -> list[torch.Tensor]:
+    """List the parameters that an optimizer holds, in the order of its groups."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
 def copy_parameters(optimizer: Optimizer) -> list[_Copy]:
     """Copy the first parameters of an optimizer, as they are before its step."""
     copies, room = list[_Copy](), MAX_NUMBERS
@@ -77,6 +82,18 @@ def measure_moves(copies: Sequence[_Copy]) -> list[Move]:
     pairs = [(copy, copy.parameter.detach()) for copy in copies]
     norms = [(copy, float(torch.linalg.vector_norm(now - copy.numbers))) for copy, now in pairs]
     return [Move(copy.position, copy.group, norm if isfinite(norm) else None) for copy, norm in norms]
+
+
+class Given(NamedTuple):
+    """What an optimizer has for its step, before the step: an optimizer may itself clear gradients or set its rates."""
+
+    rates: tuple[float | None, ...]
+    without: frozenset[int]
+    """The positions of the parameters without a gradient."""
+    is_zero: bool
+    """Whether every gradient is exactly 0."""
+    regraded: tuple[tuple[int, int], ...]
+    """(position, value) of each gradient that was changed since the last pass."""
 
 
 _NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
@@ -100,28 +117,52 @@ class TrainingTracker(Follower):
         self._was_frozen: set[int] = set()
         """The parameters that were seen not to require grad."""
 
-    def add_update(self, optimizer: Optimizer, number: int, step: int, moves: Sequence[Move]) -> None:
+    def read_given(self, optimizer: Optimizer) -> Given:
+        """Read what an optimizer has for its next step."""
+        parameters = list_parameters(optimizer)
+        gradients = [read_grad(parameter) for parameter in parameters]
+        known = [grad for grad in gradients if grad is not None]
+        return Given(
+            rates=tuple([read_rate(group.get("lr")) for group in optimizer.param_groups]),
+            without=frozenset(index for index, grad in enumerate(gradients) if grad is None),
+            is_zero=bool(known) and all(map(_is_zero, known)),
+            regraded=tuple(self._edits.find(parameters)),
+        )
+
+    def add_later_edits(self, optimizer: Optimizer, given: Given) -> Given:
+        """Add the gradients that were changed since the pass of a step, as its closure clips them, from after the step.
+
+        One that is 0 by then is left out: the optimizer may have cleared it, once it had used it.
+        """
+        parameters = list_parameters(optimizer)
+        found = ((index, value, read_grad(parameters[index])) for index, value in self._edits.find(parameters))
+        edits = tuple([(index, value) for index, value, grad in found if grad is not None and not _is_zero(grad)])
+        return given._replace(regraded=edits)
+
+    def add_update(self, optimizer: Optimizer, number: int, step: int, given: Given, moves: Sequence[Move]) -> None:
         """Add a row for the step of optimizer ``number`` that is row ``step`` of the trace."""
         self._scan_modules()
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        parameters = list_parameters(optimizer)
         numbers = self._number_held(parameters, number)
-        gradients = [read_grad(parameter) for parameter in parameters]
-        missing = tuple([n for n, grad in zip(numbers, gradients, strict=True) if grad is None])
-        rates = tuple([read_rate(group.get("lr")) for group in optimizer.param_groups])
-        known_gradients = [grad for grad in gradients if grad is not None]
-        is_zero = bool(known_gradients) and all(map(_is_zero, known_gradients))
-        eval_norms = tuple(self._list_eval_norms(number))
-        regraded = tuple([(numbers[index], value) for index, value in self._edits.find(parameters)])
-        unscales = vars(optimizer).get("grad_scale") is not None
-        place = find_code_place()
-        moved = tuple([(numbers[move.position], move.norm, move.group) for move in moves])
-        row = UpdateRow(step, rates, missing, is_zero, eval_norms, regraded, place, unscales, moved, len(numbers))
+        row = UpdateRow(
+            step,
+            given.rates,
+            tuple([each for index, each in enumerate(numbers) if index in given.without]),
+            given.is_zero,
+            tuple(self._list_eval_norms(number)),
+            tuple([(numbers[index], value) for index, value in given.regraded]),
+            find_code_place(),
+            vars(optimizer).get("grad_scale") is not None,
+            tuple([(numbers[move.position], move.norm, move.group) for move in moves]),
+            len(numbers),
+        )
         self.trace.updates.append(row)
+        self._edits.note_used(parameters[index] for index, _value in given.regraded)
 
     def list_held(self, optimizer: Optimizer) -> list[int]:
         """Return the indexes of the parameters that an optimizer holds, which has not taken a step."""
         self._scan_modules()
-        return [self.number(parameter) for group in optimizer.param_groups for parameter in group["params"]]
+        return [self.number(parameter) for parameter in list_parameters(optimizer)]
 
     def _number_held(self, parameters: list[torch.Tensor], optimizer: int) -> list[int]:
         """Return the indexes of the parameters that an optimizer holds; most often they are those of its last step."""
