@@ -85,6 +85,8 @@ class UpdateRow(NamedTuple):
     """
     held: int = 0
     """How many parameters the optimizer holds."""
+    taken_by: OptimizerIndex | None = None
+    """The optimizer that took this step inside its own, as Lookahead does; None for most."""
 
 
 class GroupRow(NamedTuple):

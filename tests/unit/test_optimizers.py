@@ -364,3 +364,65 @@ def test_a_step_pre_hook_changes_what_the_optimizer_is_given() -> None:
             net(torch.ones(3, 2)).square().mean().backward()
             optimizer.step()
     assert [finding.kind for finding in trace.findings] == ["zeroed"]
+
+
+# -- steps inside a step
+
+
+class Clipped(SGD):
+    """Takes its step by ``super().step()``."""
+
+    def step(self, closure: Any = None) -> Any:
+        nn.utils.clip_grad_norm_(self.param_groups[0]["params"], 1.0)
+        return super().step(closure)
+
+
+def test_a_step_that_calls_that_of_its_base_class_counts_once() -> None:
+    net = nn.Linear(2, 1)
+    optimizer = Clipped(net.parameters(), lr=0.0)
+    optimizer.register_step_post_hook(lambda *_: None)
+    with hv.record() as trace:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.ones(3, 2)).square().mean().backward()
+            optimizer.step()
+    assert len(steps_of(trace, "optimizer_step")) == len(trace._data.updates) == 3
+    [finding] = trace.findings
+    assert finding.sentence.startswith("The learning rate of optimizer was 0 in 3 of 3 steps")
+
+
+class Slow(Optimizer):
+    """Takes the step of another optimizer inside its own, and halves what has moved."""
+
+    def __init__(self, base: Optimizer) -> None:
+        super().__init__(base.param_groups, {"lr": 0.1})
+        self.base, self.param_groups = base, base.param_groups
+
+    def step(self, closure: Any = None) -> None:
+        before = [parameter.detach().clone() for group in self.param_groups for parameter in group["params"]]
+        self.base.step(closure)
+        for old, parameter in zip(before, self.param_groups[0]["params"], strict=True):
+            parameter.data.lerp_(old, 0.5)
+
+
+def train_twice(kind: str) -> list[str]:
+    net = nn.Linear(2, 2)
+    base = SGD(net.parameters(), lr=0.1)
+    optimizer = Slow(base) if kind == "nested" else SGD(net.parameters(), lr=0.1)
+    with hv.record() as trace:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.ones(3, 2)).square().mean().backward()
+            if kind != "nested":
+                nn.utils.clip_grad_norm_(net.parameters(), 0.01)
+                base.step()
+            for parameter in net.parameters() if kind == "exchanged" else ():
+                parameter.grad = torch.ones_like(parameter)
+            optimizer.step()
+    return [finding.kind for finding in trace.findings]
+
+
+def test_two_optimizers_change_a_parameter_twice_unless_one_calls_the_other_or_the_gradient_is_another() -> None:
+    assert train_twice("twice") == ["updated_twice"]
+    assert train_twice("nested") == []
+    assert train_twice("exchanged") == []

@@ -98,7 +98,7 @@ class OptimizerTracker(Follower):
 
     def step_done(self, optimizer: Optimizer) -> None:
         """Record that the step itself is done, before torch runs the hooks after it."""
-        if not self._running:  # the recording began inside this step
+        if not self._running or self._is_part():  # the recording may have begun inside this step
             return
         self._counts[self._running[-1].number] += 1
         count = sum(len(group["params"]) for group in optimizer.param_groups)
@@ -108,6 +108,11 @@ class OptimizerTracker(Follower):
         self._log("optimizer_step", step, after=len(self.trace.values) - 1)
         moves, step.copies = measure_moves(step.copies), ()
         self.session.attempt(self._add_update, step, moves)
+
+    def _is_part(self) -> bool:
+        """Whether the step that runs last is a part of one of the same optimizer, which calls ``super().step()``."""
+        *others, last = self._running
+        return any(step.number == last.number for step in others)
 
     def _read_given(self, step: OptimizerStep) -> None:
         step.given, step.pass_count = self.training.read_given(step.optimizer), self.session.sampler.pass_count
@@ -119,7 +124,8 @@ class OptimizerTracker(Follower):
         assert given is not None and step.row is not None
         if step.pass_count != step.passes_before:
             given = self.training.add_later_edits(step.optimizer, given)
-        self.training.add_update(step.optimizer, step.number, step.row, given, moves)
+        around = self._running[-2].number if len(self._running) > 1 else None
+        self.training.add_update(step.optimizer, step.row, given, moves, around)
 
     def pass_ended(self, snapshot: GraphSnapshot) -> None:
         """Read anew what the running steps are given: a closure ran a pass."""

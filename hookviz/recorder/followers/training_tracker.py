@@ -139,8 +139,12 @@ class TrainingTracker(Follower):
         edits = tuple([(index, value) for index, value, grad in found if grad is not None and not _is_zero(grad)])
         return given._replace(regraded=edits)
 
-    def add_update(self, optimizer: Optimizer, number: int, step: int, given: Given, moves: Sequence[Move]) -> None:
-        """Add a row for the step of optimizer ``number`` that is row ``step`` of the trace."""
+    def add_update(
+        self, optimizer: Optimizer, step: int, given: Given, moves: Sequence[Move], taken_by: int | None
+    ) -> None:
+        """Add a row for the step that is row ``step`` of the trace; ``taken_by`` is the optimizer around it."""
+        number = self.trace.rows[step].optimizer
+        assert number is not None
         self._scan_modules()
         parameters = list_parameters(optimizer)
         numbers = self._number_held(parameters, number)
@@ -155,6 +159,7 @@ class TrainingTracker(Follower):
             vars(optimizer).get("grad_scale") is not None,
             tuple([(numbers[move.position], move.norm, move.group) for move in moves]),
             len(numbers),
+            taken_by,
         )
         self.trace.updates.append(row)
         self._edits.note_used(parameters[index] for index, _value in given.regraded)

@@ -136,13 +136,16 @@ def _find_second_updates(facts: TrainingFacts) -> Iterator[Finding]:
 def _find_second_update(
     facts: TrainingFacts, number: int, optimizers: Sequence[int]
 ) -> tuple[tuple[int, int], int] | None:
-    """Return two optimizers of which one changed a parameter right after the other, and the step of the later one."""
-    updates = [(row.step, optimizer) for optimizer in optimizers for row in facts.updates.get(optimizer, ())]
-    for (before, one), (after, other) in pairwise(sorted(updates)):
-        rows = [row for optimizer in (one, other) for row in facts.updates[optimizer] if row.step in (before, after)]
-        has_grad = not any(number in row.without_grad or row.zero for row in rows)
+    """Return two optimizers of which one changed a parameter right after the other, and the step of the later one.
+
+    A step that the other optimizer takes inside its own is none, nor one with another gradient than the step before.
+    """
+    updates = [(row.step, optimizer, row) for optimizer in optimizers for row in facts.updates.get(optimizer, ())]
+    for (before, one, first), (after, other, second) in pairwise(sorted(updates)):
+        has_grad = not any(number in row.without_grad or row.zero for row in (first, second))
+        is_same = first.taken_by != other and all(number != each for each, _value in second.regraded)
         is_same_pass = facts.trace.rows[before].pass_id == facts.trace.rows[after].pass_id
-        if one != other and has_grad and is_same_pass:
+        if one != other and has_grad and is_same and is_same_pass:
             return ((one, other) if one < other else (other, one)), after
     return None
 
