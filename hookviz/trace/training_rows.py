@@ -87,6 +87,8 @@ class UpdateRow(NamedTuple):
     """How many parameters the optimizer holds."""
     taken_by: OptimizerIndex | None = None
     """The optimizer that took this step inside its own, as Lookahead does; None for most."""
+    changed: tuple[ParameterIndex, ...] = ()
+    """The parameters without a gradient here and at the step before that something else changed in between."""
 
 
 class GroupRow(NamedTuple):

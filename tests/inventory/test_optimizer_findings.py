@@ -1174,3 +1174,116 @@ def test_a_step_inside_a_hook_is_said_to_be_there() -> None:
     assert step.sentence.startswith("step_now on w lets optimizer (SGD) take its step")
     assert "optimizer in step_now on w" in trace.text(width=200)
     assert list(trace.findings) == []
+
+
+# -- parameters that need no gradient
+
+
+class Evolving(torch.optim.Optimizer):
+    """Moves its parameters without a gradient; by 0, it leaves them as they are."""
+
+    def __init__(self, parameters: Any, by: float) -> None:
+        super().__init__(parameters, {"by": by})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.add_(torch.ones_like(parameter), alpha=group["by"])
+
+
+class Hard(nn.Module):
+    """A part through which no gradient gets, and a part behind it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part, self.head = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.head(self.part(x).round().detach())
+        return result
+
+
+def evolve(kind: str, by: float) -> list[hv.Finding]:
+    """Train a head by gradients, and the part in front of it, or another model, by evolution."""
+    net, other = Hard(), nn.Linear(3, 1)
+    net.part.requires_grad_(kind == "cut")
+    evolution = Evolving(other.parameters() if kind == "uncalled" else net.part.parameters(), by)
+    optimizer = SGD(net.head.parameters(), lr=0.01)
+    with hv.record() as trace:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.randn(6, 3)).square().mean().backward()
+            optimizer.step()
+            evolution.step()
+    return list(trace.findings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("frozen", "evolution holds net.part.weight and 1 more, which do not require a gradient: its steps leave"),
+        ("uncalled", "evolution took 3 steps, and none of what it holds had a gradient at any of them: it changes"),
+    ],
+)
+def test_what_an_optimizer_moves_without_a_gradient_is_not_said_to_stay(kind: str, sentence: str) -> None:
+    [finding] = evolve(kind, 0.0)
+    assert finding.sentence.startswith(sentence)
+    assert evolve(kind, 0.1) == []
+
+
+def test_a_cut_in_front_of_what_needs_no_gradient_is_a_remark() -> None:
+    [finding] = evolve("cut", 0.0)
+    assert finding.severity == "warning"
+    assert "evolution holds them, but cannot train them without a gradient." in finding.cause
+    [finding] = evolve("cut", 0.1)
+    assert finding.severity == "remark" and "evolution" not in finding.cause
+
+
+@pytest.mark.parametrize("by", [0.0, 0.1])
+def test_an_optimizer_that_asks_for_gradients_itself_trains_without_those_of_a_pass(by: float) -> None:
+    net = nn.Linear(3, 1)
+    evolution = Evolving(net.parameters(), by)
+    with hv.record() as trace:
+        for _ in range(3):
+            torch.autograd.grad(net(torch.randn(6, 3)).square().mean(), list(net.parameters()))
+            evolution.step()
+    text = "evolution holds net.weight and 1 more, but no gradient reached them before any of its steps: they are not"
+    assert [finding.sentence.startswith(text) for finding in trace.findings] == ([] if by else [True])
+
+
+@pytest.mark.parametrize("way", ["", "in place", "data"])
+def test_a_part_that_follows_another_one_between_the_steps_is_cut_off_on_purpose(way: str) -> None:
+    net = Hard()
+    optimizer = SGD(net.parameters(), lr=0.01)
+    with hv.record() as trace:
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(torch.randn(6, 3)).square().mean().backward()
+            optimizer.step()
+            for own in net.part.parameters() if way else ():
+                target = own.detach() if way == "in place" else own.data
+                target.mul_(0.9)
+    [finding] = trace.findings
+    assert (finding.kind, finding.severity) == ("cut", "remark" if way else "warning")
+
+
+def test_of_parameters_that_are_not_measured_it_is_not_said_that_they_stay() -> None:
+    net = nn.Sequential(*(nn.Linear(3, 3) for _ in range(6)), nn.Linear(3, 1))
+    net[:6].requires_grad_(False)
+    with hv.record() as trace:
+        train(net, SGD(net.parameters(), lr=0.01))
+    [finding] = trace.findings
+    assert finding.sentence == "optimizer holds net.0.weight and 11 more, which do not require a gradient."
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Rprop, SGD])
+def test_a_rate_of_0_is_a_finding_unless_the_optimizer_has_step_sizes_of_its_own(kind: Any) -> None:
+    net = net_of(3, 4)
+    optimizer = kind(net.parameters(), lr=0.01)
+    with hv.record() as trace:
+        train(net, optimizer, 2)
+        optimizer.param_groups[0]["lr"] = 0.0
+        train(net, optimizer, 2)
+    text = "The learning rate of optimizer was 0 in 2 of 4 steps: these steps change no parameter."
+    assert [finding.sentence for finding in trace.findings] == ([text] if kind is SGD else [])

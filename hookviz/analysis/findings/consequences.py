@@ -4,6 +4,7 @@ import builtins
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook
@@ -15,6 +16,7 @@ from hookviz.analysis.findings.parameters.missing_gradients import (
 )
 from hookviz.analysis.findings.parameters.places import CUTS
 from hookviz.analysis.findings.training.program_calls import read_line
+from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.hooks import shared_label, shows_line
@@ -37,8 +39,19 @@ _LATE = {"after_pass": "after_pass.own"}
 _OWN_NAMES = ("on", "step", "caller", "module")
 """The arguments of a sentence that differ from owner to owner, though the cause is the same."""
 
-Held = dict[str, tuple[str, ...]]
-"""Parameter → the optimizers that hold it."""
+
+class Holding(NamedTuple):
+    """What is known of a parameter that optimizers hold."""
+
+    optimizers: tuple[str, ...]
+    moves: bool
+    """Whether something moves it that needs no gradient."""
+    stays: bool
+    """Whether all steps are known to leave it as it is."""
+
+
+Held = dict[str, Holding]
+"""Parameter → what is known of it, if an optimizer holds it."""
 
 
 def list_silence(trace: TraceData, silent_hooks: Iterable[SilentHook], others: Sequence[Finding]) -> list[Finding]:
@@ -126,10 +139,14 @@ def _is_told_elsewhere(row: MissingGradient, held: Held) -> bool:
 
 
 def _find_held(trace: TraceData) -> Held:
-    """Map the parameters that optimizers hold to the names of these; empty if no optimizer took a step."""
-    names = [optimizer.name for optimizer in trace.optimizers]
-    held = [row for row in trace.parameters if row.optimizers and trace.updates]
-    return {name: tuple(names[number] for number in row.optimizers) for row in held for name in row.names}
+    """Map the parameters that optimizers hold to what is known of them; empty if no optimizer took a step."""
+    moves, names, held = TrainingFacts(trace).moves, [optimizer.name for optimizer in trace.optimizers], Held()
+    for number, row in enumerate(trace.parameters if trace.updates else ()):
+        if row.optimizers:
+            optimizers = tuple(names[one] for one in row.optimizers)
+            holding = Holding(optimizers, moves.needs_no_gradient(number), moves.is_left(number))
+            held.update(dict.fromkeys(row.names, holding))
+    return held
 
 
 def _makes_leaf(trace: TraceData, row: MissingGradient) -> bool:
@@ -140,11 +157,11 @@ def _makes_leaf(trace: TraceData, row: MissingGradient) -> bool:
 def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held, is_new_leaf: bool) -> Finding:
     """Make the finding of parameters without a gradient.
 
-    It is a warning if an optimizer holds one of them, or if there is no optimizer and the graph is cut; else it may
-    well be intended: the module was not called, ran without a graph, or is perhaps not used.
+    It is a warning if an optimizer holds one of them that nothing else moves, or if there is no optimizer and the graph
+    is cut; else it may well be intended: the module was not called, ran without a graph, or is perhaps not used.
     """
     sentence = _("No gradient reaches {on}.").format(on=join_names(row.parameters))
-    is_held = not held.keys().isdisjoint(row.parameters)
+    is_held = any(name in held and not held[name].moves for name in row.parameters)
     is_harm = is_held or (row.place.key in CUTS and not held and not is_new_leaf)
     finding = Finding(
         row.place.step,
@@ -201,12 +218,13 @@ def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
         if len(names) == len(row.parameters):
             return [_("No optimizer that took a step holds them, either.")]
         return [_("These are not in any optimizer that took a step, either: {on}.").format(on=join_names(names))]
-    optimizers = dict.fromkeys(optimizer for name in row.parameters for optimizer in held[name])
-    return [
-        _("{optimizer} holds them, but cannot train them without a gradient.").format(
-            optimizer=join_list(tuple(optimizers))
-        )
-    ]
+    if any(held[name].moves for name in row.parameters):
+        return []
+    text = _("{optimizer} holds them.")
+    if all(held[name].stays for name in row.parameters):
+        text = _("{optimizer} holds them, but cannot train them without a gradient.")
+    optimizers = dict.fromkeys(optimizer for name in row.parameters for optimizer in held[name].optimizers)
+    return [text.format(optimizer=join_list(tuple(optimizers)))]
 
 
 # -- what follows from another finding

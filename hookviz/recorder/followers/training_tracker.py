@@ -21,6 +21,7 @@ from hookviz.autograd.tensor_statistics import can_be_read
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
+from hookviz.recorder.fingerprint import Mark, mark_of
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.modules.module_registry import ModuleRegistry
@@ -34,6 +35,8 @@ MAX_MOVES = 10
 """Of one step, this many parameters are measured, the first ones."""
 MAX_NUMBERS = 2**20
 """With more numbers than this in all, the parameters beyond are not measured: each is copied while the step runs."""
+MAX_NORM = MAX_NUMBERS // MAX_MOVES
+"""Up to so many numbers, the norm of a parameter without a gradient is read around each step."""
 
 _MISSPELT = ("require_grad", "require_grads", "require_gradient", "requires_grads", "requires_gradient")
 """What is written for ``requires_grad`` by mistake: Python makes an attribute of it, and torch never reads that."""
@@ -56,6 +59,11 @@ class Move(NamedTuple):
     group: int
     norm: float | None
     """None if it is not finite."""
+
+
+_Numbers = tuple[Mark, float | None]
+"""Where the numbers of a parameter are, their version, and their norm if it can be read at once: a write through
+``.data`` leaves the version as it is."""
 
 
 def list_parameters(optimizer: Optimizer) -> list[torch.Tensor]:
@@ -94,6 +102,8 @@ class Given(NamedTuple):
     """Whether every gradient is exactly 0."""
     regraded: tuple[tuple[int, int], ...]
     """(position, value) of each gradient that was changed since the last pass."""
+    untouched: Mapping[int, _Numbers]
+    """Position → what tells whether the numbers change, of the first parameters without a gradient."""
 
 
 _NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm)
@@ -114,6 +124,8 @@ class TrainingTracker(Follower):
         self._seen: list[Any] = []
         """What the last scan of the modules has found; a scan that finds the same has nothing to do."""
         self._norms: list[weakref.ref[Any]] = []
+        self._left: dict[int, _Numbers] = {}
+        """Parameter → what a step left of it that had no gradient."""
         self._was_frozen: set[int] = set()
         """The parameters that were seen not to require grad."""
 
@@ -122,11 +134,13 @@ class TrainingTracker(Follower):
         parameters = list_parameters(optimizer)
         gradients = [read_grad(parameter) for parameter in parameters]
         known = [grad for grad in gradients if grad is not None]
+        without = [index for index, grad in enumerate(gradients) if grad is None]
         return Given(
             rates=tuple([read_rate(group.get("lr")) for group in optimizer.param_groups]),
-            without=frozenset(index for index, grad in enumerate(gradients) if grad is None),
+            without=frozenset(without),
             is_zero=bool(known) and all(map(_is_zero, known)),
             regraded=tuple(self._edits.find(parameters)),
+            untouched={index: _identify_numbers(parameters[index]) for index in without[:MAX_MOVES]},
         )
 
     def add_later_edits(self, optimizer: Optimizer, given: Given) -> Given:
@@ -160,9 +174,18 @@ class TrainingTracker(Follower):
             tuple([(numbers[move.position], move.norm, move.group) for move in moves]),
             len(numbers),
             taken_by,
+            tuple(self._find_changed(parameters, numbers, given)),
         )
         self.trace.updates.append(row)
         self._edits.note_used(parameters[index] for index, _value in given.regraded)
+
+    def _find_changed(self, parameters: Sequence[torch.Tensor], numbers: list[int], given: Given) -> Iterator[int]:
+        """Yield the parameters without a gradient that are not what the last step left, and note what this one left."""
+        for index, now in given.untouched.items():
+            number = numbers[index]
+            if _have_changed(self._left.get(number, now), now):
+                yield number
+            self._left[number] = _identify_numbers(parameters[index])
 
     def list_held(self, optimizer: Optimizer) -> list[int]:
         """Return the indexes of the parameters that an optimizer holds, which has not taken a step."""
@@ -278,6 +301,16 @@ def read_rate(rate: Any) -> float | None:
     if is_tensor(rate):
         return float(rate) if rate.numel() == 1 and not tensor_statistics.reading_waits(rate) else None
     return float(rate) if isinstance(rate, (int, float)) else None
+
+
+def _identify_numbers(parameter: torch.Tensor) -> _Numbers:
+    is_small = can_be_read(parameter) and parameter.is_floating_point() and parameter.numel() <= MAX_NORM
+    norm = float(torch.linalg.vector_norm(parameter.detach())) if is_small else None
+    return mark_of(parameter), norm if norm is not None and isfinite(norm) else None
+
+
+def _have_changed(before: _Numbers, now: _Numbers) -> bool:
+    return before[0] != now[0] if before[1] is None or now[1] is None else before[1] != now[1]
 
 
 def _is_zero(gradient: torch.Tensor) -> bool:

@@ -178,7 +178,8 @@ def find_early_steps(facts: TrainingFacts) -> Iterator[Finding]:
     for optimizer, updates in facts.updates.items():
         held = facts.list_held(optimizer)
         is_empty = set(held) == set(updates[0].without_grad) and not facts.find_written(None, updates[0].step)
-        if not is_empty or all(facts.never_had_grad(number) for number in held) or not _is_loop(facts, updates, held):
+        never_used = all(facts.moves.never_had_grad(number) for number in held)
+        if len(updates) < 2 or not is_empty or never_used or not _is_loop(facts, updates, held):
             continue
         sentence = _(
             "{optimizer} took its first step before any pass, without gradients. Each later step used the gradients of "

@@ -182,7 +182,7 @@ def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: li
     names = {name for row in orphans.values() for name in row.names}
     if names and all(names.intersection(facts.parameters[number].names) for number in untrained):
         return _Outdated(_list_holders(orphans.values()), is_part=True)
-    unused = [row for number, row in orphans.items() if not row.names and facts.never_had_grad(number)]
+    unused = [row for number, row in orphans.items() if not row.names and facts.moves.never_had_grad(number)]
     sizes = Counter(len(row.shape) for row in unused)
     sizes.subtract(len(facts.parameters[number].shape) for number in untrained)
     return _Outdated(_list_holders(unused), "likely", is_part=True) if unused and not any(sizes.values()) else None
@@ -220,17 +220,21 @@ def find_uncalled(facts: TrainingFacts) -> Iterator[Finding]:
             continue
         if not numbers or not facts.find_written(updates[0].step, updates[-1].step):
             continue
-        sentence = _(
-            "{optimizer} took {count} steps, and none of what it holds had a gradient at any of them: it changes "
-            "nothing."
-        ).format(optimizer=facts.describe_optimizers([optimizer]), count=f"{len(updates):,}")
+        text = _("{optimizer} took {count} steps, and none of what it holds had a gradient at any of them.")
+        if all(map(facts.moves.is_left, numbers)):
+            text = _(
+                "{optimizer} took {count} steps, and none of what it holds had a gradient at any of them: it changes "
+                "nothing."
+            )
+        sentence = text.format(optimizer=facts.describe_optimizers([optimizer]), count=f"{len(updates):,}")
         finding = add_update_line(Finding(updates[-1].step, "unreached", sentence, "remark"), updates[-1])
         yield _add_twin(facts, finding, numbers)
 
 
 def _is_idle(facts: TrainingFacts, number: int) -> bool:
     row = facts.parameters[number]
-    return row.requires_grad and not row.called and not row.names and facts.never_had_grad(number)
+    is_unused = row.requires_grad and not row.called and not row.names
+    return is_unused and facts.moves.never_had_grad(number) and not facts.moves.needs_no_gradient(number)
 
 
 def _add_twin(facts: TrainingFacts, finding: Finding, numbers: list[int]) -> Finding:

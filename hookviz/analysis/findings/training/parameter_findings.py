@@ -27,13 +27,10 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
 
     It is a warning if their module was called, and a remark if it was not, like a part that this data does not need; so
     it is if passes are missing, of which it is not known what they reached.
-    Parameters of which the trace knows where the graph is cut are left to ``list_silence``.
+    Parameters of which the trace knows where the graph is cut are left to ``list_silence``. One that moves without a
+    gradient needs none.
     """
-    unreached = [
-        number
-        for number, row in enumerate(facts.parameters)
-        if row.held and row.requires_grad and facts.never_had_grad(number)
-    ]
+    unreached = [number for number in _list_without_gradient(facts) if facts.parameters[number].requires_grad]
     cleared = [number for number in unreached if facts.accumulations(number)]
     if cleared:
         yield _make_cleared(facts, cleared)
@@ -47,21 +44,31 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
         text = N_("{optimizer} holds {on}, and no gradient reached them in the passes that were recorded.")
         yield _make_update_finding(facts, unreached, "unreached", text, "remark")
         return
-    for is_called, text, severity in (
-        (
-            True,
-            N_("{optimizer} holds {on}, but no gradient reached them before any of its steps: they are not trained."),
-            "warning",
-        ),
-        (
-            False,
-            N_("{optimizer} holds {on}, but their modules were not called, and no gradient reached them."),
-            "remark",
-        ),
-    ):
-        numbers = [number for number in unreached if facts.parameters[number].called == is_called]
-        if numbers:
-            yield _make_update_finding(facts, numbers, "unreached", text, severity)
+    called = [number for number in unreached if facts.parameters[number].called]
+    if called:
+        text = N_("{optimizer} holds {on}, but no gradient reached them before any of its steps.")
+        if all(map(facts.moves.is_left, called)):
+            text = N_(
+                "{optimizer} holds {on}, but no gradient reached them before any of its steps: they are not trained."
+            )
+        yield _make_update_finding(facts, called, "unreached", text, "warning")
+    uncalled = [number for number in unreached if not facts.parameters[number].called]
+    if uncalled:
+        text = N_("{optimizer} holds {on}, but their modules were not called, and no gradient reached them.")
+        yield _make_update_finding(facts, uncalled, "unreached", text, "remark")
+
+
+def _list_without_gradient(facts: TrainingFacts) -> list[int]:
+    """List the parameters of modules that an optimizer holds, that had no gradient at its steps, and that do not move.
+
+    Of most it is not known whether they move: only the first ones are measured.
+    """
+    return [
+        number
+        for number, row in enumerate(facts.parameters)
+        if row.held and facts.moves.never_had_grad(number)
+        if not facts.moves.needs_no_gradient(number)
+    ]
 
 
 def _make_cleared(facts: TrainingFacts, numbers: list[int]) -> Finding:
@@ -99,19 +106,12 @@ def _list_explained(facts: TrainingFacts) -> set[str]:
 
 def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that an optimizer holds although they do not require a gradient."""
-    numbers = [
-        number
-        for number, row in enumerate(facts.parameters)
-        if row.held and not row.requires_grad and facts.never_had_grad(number)
-    ]
+    numbers = [number for number in _list_without_gradient(facts) if not facts.parameters[number].requires_grad]
     if numbers:
-        yield _make_update_finding(
-            facts,
-            numbers,
-            "frozen",
-            N_("{optimizer} holds {on}, which do not require a gradient: its steps leave them as they are."),
-            "remark",
-        )
+        text = N_("{optimizer} holds {on}, which do not require a gradient.")
+        if all(map(facts.moves.is_left, numbers)):
+            text = N_("{optimizer} holds {on}, which do not require a gradient: its steps leave them as they are.")
+        yield _make_update_finding(facts, numbers, "frozen", text, "remark")
 
 
 def find_marked(facts: TrainingFacts) -> Iterator[Finding]:

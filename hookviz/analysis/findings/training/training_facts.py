@@ -6,6 +6,7 @@ from functools import cached_property
 from math import isfinite
 from typing import Any, NamedTuple
 
+from hookviz.analysis.findings.training.parameter_moves import ParameterMoves
 from hookviz.support.messages import _
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
@@ -103,11 +104,10 @@ class TrainingFacts:
         """Whether an optimizer that holds a parameter took a step which the trace still has."""
         return any(optimizer in self.updates for optimizer in row.optimizers)
 
-    def never_had_grad(self, parameter: int) -> bool:
-        """Whether ``.grad`` of a parameter was None at every step of each optimizer that holds it."""
-        optimizers = self.parameters[parameter].optimizers
-        updates = [row for optimizer in optimizers for row in self.updates.get(optimizer, ())]
-        return bool(updates) and all(parameter in row.without_grad for row in updates)
+    @cached_property
+    def moves(self) -> ParameterMoves:
+        """What moved the parameters."""
+        return ParameterMoves(self.trace, self.updates)
 
     @cached_property
     def evaluated_calls(self) -> dict[int, int]:
