@@ -25,11 +25,17 @@ def find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
         if not zero:
             yield from _find_zero_groups(facts, optimizer, updates)
             continue
+        moves = [norm for row in zero for _number, norm, _group in row.moves]
+        if any(moves):  # an optimizer with step sizes of its own
+            continue
         is_always = len(zero) == len(updates)
         name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
-        sentence = _(
-            "The learning rate of {optimizer} was 0 in {count} of {total} steps: these steps change no parameter."
-        ).format(optimizer=name, **count)
+        text = _("The learning rate of {optimizer} was 0 in {count} of {total} steps.")
+        if moves and None not in moves:
+            text = _(
+                "The learning rate of {optimizer} was 0 in {count} of {total} steps: these steps change no parameter."
+            )
+        sentence = text.format(optimizer=name, **count)
         finding = Finding(zero[0].step, "lr_zero", sentence, "warning" if is_always else "remark")
         yield _add_cause(facts, finding, optimizer, range(len(zero[0].rates)))
 
@@ -38,11 +44,14 @@ def _find_zero_groups(facts: TrainingFacts, optimizer: int, updates: list[Update
     """Find groups of parameters whose learning rate is always 0, beside groups that learn."""
     groups = min((len(row.rates) for row in updates), default=0)
     zero = [group for group in range(groups) if all(row.rates[group] == 0 for row in updates)]
-    if zero:
-        text = _(
-            "The learning rate of group {groups} of {optimizer}, counted from 0, was 0 in each of {total} steps: they "
-            "do not change the parameters of that group."
-        )
+    moves = [norm for row in updates for _number, norm, group in row.moves if group in zero]
+    if zero and not any(moves):
+        text = _("The learning rate of group {groups} of {optimizer}, counted from 0, was 0 in each of {total} steps.")
+        if moves and None not in moves:
+            text = _(
+                "The learning rate of group {groups} of {optimizer}, counted from 0, was 0 in each of {total} steps: "
+                "they do not change the parameters of that group."
+            )
         names = {"groups": join_list(list(map(str, zero))), "optimizer": facts.describe_optimizers([optimizer])}
         sentence = text.format(total=len(updates), **names)
         yield _add_cause(facts, Finding(updates[0].step, "lr_zero", sentence, "remark"), optimizer, zero)
