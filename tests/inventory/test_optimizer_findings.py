@@ -240,8 +240,8 @@ def test_an_update_that_a_condition_may_leave_out_is_not_said_to_be_in_vain() ->
     assert find(look_only) == []
 
 
-def train_copies(*, once: bool) -> None:
-    """Train a copy of the model, the same in all rounds or a new one in each; its gradients are handed to the model."""
+def train_copies(*, once: bool, hands_back: bool = False) -> None:
+    """Train a copy of the model, the same in all rounds or a new one in each; the model may get its gradients."""
     net = net_of(3, 4)
     optimizer = SGD(net.parameters(), lr=0.1)  # here
     fast = copy.deepcopy(net)
@@ -250,14 +250,38 @@ def train_copies(*, once: bool) -> None:
         fast = fast if once else copy.deepcopy(net)
         fast(torch.randn(6, 3)).square().mean().backward()
         for own, other in zip(net.parameters(), fast.parameters(), strict=True):
-            own.grad = other.grad
+            own.grad = other.grad if hands_back else None
         optimizer.step()
 
 
 def test_an_optimizer_is_outdated_by_another_model_and_not_by_copies_that_serve_one_round() -> None:
     finding = only(lambda: train_copies(once=True), "replaced")
     assert "Create the optimizer with the parameters of fast" in finding.advice
-    assert find(lambda: train_copies(once=False)) == []
+    assert find(lambda: train_copies(once=True, hands_back=True)) == []
+    assert find(lambda: train_copies(once=False, hands_back=True)) == []
+
+
+def train_masters(*, by: str) -> None:
+    """Train tensors beside the parameters of a model: scores in its pass, or copies that are written back."""
+    net = net_of(3, 4)
+    masters = [parameter.detach().clone().requires_grad_() for parameter in net.parameters()]
+    optimizer = SGD(masters, lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        net.zero_grad()
+        loss = net(torch.randn(6, 3)).square().mean()
+        loss = loss + sum((one - 1).square().sum() for one in masters) if by == "scores" else loss
+        loss.backward()
+        for own, master in zip(net.parameters(), masters, strict=True):
+            master.grad = own.grad if by == "copies" else master.grad
+        optimizer.step()
+        for own, master in zip(net.parameters(), masters, strict=True):
+            own.data.copy_(master if by == "copies" else own)
+
+
+@pytest.mark.parametrize("by", ["scores", "copies"])
+def test_tensors_that_are_trained_beside_the_parameters_are_not_outdated(by: str) -> None:
+    assert find(lambda: train_masters(by=by)) == []
 
 
 class Renewing(nn.Module):
@@ -1101,6 +1125,16 @@ def new_head() -> None:
     net = net_of(3, 4)
     optimizer = SGD(net.parameters(), lr=0.01)  # here
     net[2] = nn.Linear(4, 2)
+    for _ in range(4):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()
+
+
+def new_head_somewhere_else() -> None:
+    net = net_of(3, 4)
+    optimizer = SGD(net.parameters(), lr=0.01)  # here
+    net[2] = nn.Linear(4, 2)
     train(net, optimizer)
 
 
@@ -1140,12 +1174,86 @@ def test_an_optimizer_that_holds_what_was_replaced_has_the_line_that_made_it() -
     finding = only(new_head, "replaced")
     assert (finding.severity, finding.certainty) == ("warning", "likely")
     assert finding.parameters == ("net.2.weight", "net.2.bias")
+    only(new_head_somewhere_else, "missing")
     finding = only(new_head_in_the_middle, "replaced")
     assert finding.certainty == "proven" and "optimizer holds tensors that were replaced" in finding.sentence
     assert find(new_head_for_a_new_optimizer) == []
     only(a_head_beside_tensors_of_no_module, "missing")
     finding = only(one_more_layer, "missing")
     assert finding.cause == "optimizer, which holds other parameters of net, was made without them."
+
+
+class Shifted(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.shift = nn.Linear(3, 2), nn.Parameter(torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.body(x) + self.shift
+        return result
+
+
+def train_a_part(*, moves: str, slow: bool = False) -> None:
+    """Train a model without a parameter that has a gradient: the program may move it, or an optimizer later."""
+    net, unused = Shifted(), torch.zeros(2, requires_grad=True)
+    later = SGD([net.shift], lr=0.1) if slow else None
+    optimizer = SGD([*net.body.parameters(), unused], lr=0.01)  # here
+    for _ in range(3):
+        optimizer.zero_grad()
+        net(torch.randn(6, 3)).square().mean().backward()
+        optimizer.step()
+        if moves == "by hand":
+            net.shift.data.add_(net.shift.grad, alpha=-0.1)  # type: ignore[arg-type]
+    assert later is None or later.param_groups
+
+
+def test_what_the_program_moves_or_another_optimizer_holds_is_not_forgotten() -> None:
+    finding = only(lambda: train_a_part(moves="nothing"), "missing")
+    assert "Their gradients are computed, and their numbers stayed the same." in finding.sentence
+    assert find(lambda: train_a_part(moves="by hand")) == []
+    assert find(lambda: train_a_part(moves="nothing", slow=True)) == []
+
+
+def test_the_cause_names_what_the_optimizer_holds() -> None:
+    def program() -> None:
+        encoder, head = nn.Linear(3, 4), nn.Linear(4, 1)
+        optimizer = SGD(head.parameters(), lr=0.01)
+        for _ in range(3):
+            encoder.zero_grad()
+            optimizer.zero_grad()
+            head(encoder(torch.randn(6, 3)).tanh()).square().mean().backward()
+            optimizer.step()
+
+    with hv.record() as trace:
+        program()
+    [finding] = trace.findings
+    assert finding.cause == "optimizer, whose parameters get gradients from the same passes, was made without them."
+
+
+class Grid(nn.Module):
+    """A physics-informed net: it is called at points of its own, and asks for the gradient there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net, self.points = net_of(1, 4), torch.linspace(0, 1, 5).reshape(-1, 1).requires_grad_()
+
+    def forward(self, start: torch.Tensor, *, asks: bool) -> torch.Tensor:
+        u = self.net(self.points)
+        (slope,) = torch.autograd.grad(u.sum(), self.points, create_graph=True) if asks else (self.points,)
+        return (slope + u).square().mean() + (self.net(start) - 1).square().mean()
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_tensor_for_which_a_gradient_is_asked_is_no_forgotten_parameter(asks: bool) -> None:
+    def program() -> None:
+        grid = Grid()
+        optimizer = SGD(grid.parameters(), lr=0.01)
+        for _ in range(3):
+            optimizer.zero_grad()
+            grid(torch.zeros(1, 1), asks=asks).backward()
+            optimizer.step()
+
+    assert [finding.kind for finding in find(program)] == ([] if asks else ["missing"])
 
 
 @pytest.mark.parametrize("program", [decay_moves_a_masked_row, clip_before_the_pass, new_head, made_without_a_rate])

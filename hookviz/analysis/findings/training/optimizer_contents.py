@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes, put_line
-from hookviz.analysis.findings.training.gradient_timing import list_idle_optimizers
 from hookviz.analysis.findings.training.program_calls import (
     add_update_line,
     find_replacement,
     find_tensor_making,
     is_in_forward,
+    is_replaced,
     read_code,
 )
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
@@ -83,31 +83,50 @@ def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated, mod
 
 
 def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find parameters that get gradients and are in no optimizer that took a step.
+    """Find parameters that get gradients, that no optimizer holds, and whose numbers nothing else changes.
 
     It is a warning if an optimizer holds other parameters of the same model: then these were probably forgotten.
     """
-    idle = {number for one in list_idle_optimizers(facts) for number in one.held}
-    for root, numbers in _group_untrained(facts).items() if facts.updates else ():
-        if idle.issuperset(numbers) or _find_outdated(facts, root, numbers) is not None:
+    for root, untrained in _group_untrained(facts).items() if facts.updates else ():
+        numbers = [number for number in untrained if not _is_cared_for(facts, number)]
+        if not numbers or _find_outdated(facts, root, untrained) is not None:
             continue
-        sentence = _(
-            "Not in any optimizer that took a step: {on}. Their gradients are computed, and no step uses "
-            "them. Pass them to an optimizer, or call requires_grad_(False) to freeze them."
-        ).format(on=facts.describe(numbers))
+        text = _(
+            "Not in any optimizer that took a step: {on}. Their gradients are computed. Pass them to an optimizer, or "
+            "call requires_grad_(False) to freeze them."
+        )
+        if all(map(facts.moves.is_same_in_passes, numbers)):
+            text = _(
+                "Not in any optimizer that took a step: {on}. Their gradients are computed, and their numbers stayed "
+                "the same. Pass them to an optimizer, or call requires_grad_(False) to freeze them."
+            )
         step = min(facts.accumulations(number)[0].step for number in numbers)
-        optimizers = _find_optimizers_of(facts, root)
-        severity = "warning" if optimizers else "remark"
+        severity = "warning" if _find_optimizers_of(facts, root) else "remark"
+        sentence = text.format(on=facts.describe(numbers))
         finding = Finding(step, "missing", sentence, severity, *_describe_passes(facts, numbers))
-        text = _("{optimizer}, which holds other parameters of {model}, was made without them.")
-        if not optimizers:
-            optimizers = _find_optimizers_beside(facts, numbers)
-            text = _("{optimizer}, whose parameters get gradients from the same passes, was made without them.")
-        made = facts.find_making(optimizers[0]) if len(optimizers) == 1 else None
-        if made is not None:
-            name = facts.describe_optimizers(optimizers)
-            finding = replace(finding, cause=text.format(optimizer=name, model=_describe_model(facts, root, numbers)))
-        yield put_line(finding, made, "makes")
+        yield _add_forgetting(facts, finding, root, numbers)
+
+
+def _is_cared_for(facts: TrainingFacts, number: int) -> bool:
+    """Whether a parameter is in an optimizer that has not taken a step, or the program itself moves it."""
+    return bool(facts.parameters[number].optimizers) or facts.moves.differs_between_passes(number)
+
+
+def _add_forgetting(facts: TrainingFacts, finding: Finding, root: str, numbers: list[int]) -> Finding:
+    """Add the optimizer that was made without some parameters, if it is the only one of their model or their passes."""
+    optimizers, model = _find_optimizers_of(facts, root), _describe_model(facts, root, numbers)
+    names = facts.name_parameters(number for one in optimizers for number in facts.list_held(one))
+    if not any(name.startswith(f"{model}.") for name in names):
+        model = root if any(row.name == root for row in facts.trace.modules) else ""
+    text = _("{optimizer}, which holds other parameters of {model}, was made without them.")
+    if not optimizers or not model:
+        optimizers = _find_optimizers_beside(facts, numbers)
+        text = _("{optimizer}, whose parameters get gradients from the same passes, was made without them.")
+    made = facts.find_making(optimizers[0]) if len(optimizers) == 1 else None
+    if made is not None:
+        text = text.format(optimizer=facts.describe_optimizers(optimizers), model=model)
+        finding = replace(finding, cause=text)
+    return put_line(finding, made, "makes")
 
 
 def _describe_model(facts: TrainingFacts, root: str, parameters: Sequence[int]) -> str:
@@ -148,8 +167,11 @@ def _find_optimizers_beside(facts: TrainingFacts, numbers: list[int]) -> list[in
 def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _Outdated | None:
     """Find the optimizers that hold tensors in no module, one for each untrained parameter of a model.
 
-    They have the shapes of these, unless an optimizer holds the rest of the model.
+    They have the shapes of these, unless an optimizer holds the rest of the model. Nothing is outdated if these tensors
+    have gradients, as scores of weights or copies of another type do, or if something else moves the parameters.
     """
+    if any(map(facts.moves.differs_between_passes, untrained)):
+        return None
     holders = _find_optimizers_of(facts, model)
     if holders:
         return _find_partly_outdated(facts, set(holders), untrained)
@@ -160,7 +182,17 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
     holders = [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
     if any(_is_brief(facts, number, optimizer) for number in untrained for optimizer in holders):
         return None
-    return _Outdated(_list_holders(rows)) if orphans and min(shapes.values()) >= 0 else None
+    first = min(facts.accumulations(number)[0].step for number in untrained)
+    if not orphans or min(shapes.values()) < 0 or not all(_lacks_gradient(facts, number, first) for number in orphans):
+        return None
+    return _Outdated(_list_holders(rows))
+
+
+def _lacks_gradient(facts: TrainingFacts, number: int, start: int) -> bool:
+    """Whether a parameter has no gradient at the steps of its optimizers from a step on, of which there are some."""
+    updates = (row for one in facts.parameters[number].optimizers for row in facts.updates.get(one, ()))
+    later = [row for row in updates if row.step > start]
+    return bool(later) and all(number in row.without_grad for row in later)
 
 
 def _is_brief(facts: TrainingFacts, number: int, optimizer: int) -> bool:
@@ -172,7 +204,7 @@ def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: li
     """Find the optimizers of the rest of a model that hold what its untrained parameters have replaced.
 
     It is proven if that had the same names. It is likely if it is as many tensors, with as many dimensions, without any
-    gradient: those that were replaced before the first call have no names.
+    gradient, and a line of the program assigns new ones: those that were replaced before the first call have no names.
     """
     orphans = {
         number: row
@@ -185,7 +217,11 @@ def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: li
     unused = [row for number, row in orphans.items() if not row.names and facts.moves.never_had_grad(number)]
     sizes = Counter(len(row.shape) for row in unused)
     sizes.subtract(len(facts.parameters[number].shape) for number in untrained)
-    return _Outdated(_list_holders(unused), "likely", is_part=True) if unused and not any(sizes.values()) else None
+    if not unused or any(sizes.values()):
+        return None
+    if not all(is_replaced(facts.trace, name) for name in facts.name_parameters(untrained)):
+        return None
+    return _Outdated(_list_holders(unused), "likely", is_part=True)
 
 
 def _list_holders(rows: Iterable[ParameterRow]) -> list[int]:
@@ -259,14 +295,15 @@ def find_plain_tensors(facts: TrainingFacts) -> Iterator[Finding]:
     """Find leaves that get gradients in several passes, keep their numbers, and are not parameters.
 
     It is a warning if a model that an optimizer trains uses one that it was not given: then it is one of its own. A
-    tensor that is an input may get a gradient for its own sake.
+    tensor that is an input may get a gradient for its own sake, as may one for which ``torch.autograd.grad`` is asked.
     """
     if not facts.updates or facts.lacks_passes:
         return
     names = {name for row in facts.parameters for name in row.names}
+    asked = {row.node for row in facts.trace.rows if row.kind == "returned"}
     leaves: dict[int, list[TensorRow]] = {}
     for row in facts.trace.tensors:
-        if row.leaf and row.name not in names:
+        if row.leaf and row.name not in names and row.node not in asked:
             leaves.setdefault(row.node, []).append(row)
     for node, rows in leaves.items():
         written = facts.written_of(node)

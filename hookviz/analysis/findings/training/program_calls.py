@@ -251,13 +251,22 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
     ``name`` is that of the parameter; of ``net.head.weight``, ``net.head = ...`` counts as ``net.head.weight = ...``
     does. A ``weight`` or ``bias`` has to be that of an object with the last name of the module.
     """
+    return _get_only(_find_replacements(trace, name))
+
+
+def is_replaced(trace: TraceData, name: str) -> bool:
+    """Return whether some line outside of an ``__init__`` assigns a parameter, or a module that holds it."""
+    return bool(_find_replacements(trace, name))
+
+
+def _find_replacements(trace: TraceData, name: str) -> set[CodePlace]:
     parts = name.split(".")
     for owner, attribute in reversed([*pairwise(parts)]):
         owners = owner if attribute in ("weight", "bias") else ""
         found = _find_lines(trace, partial(_assigns, attribute, owner=owners), outside_of="__init__")
         if found:
-            return _get_only(found)
-    return None
+            return found
+    return set()
 
 
 def find_mark(trace: TraceData, mark: str) -> CodePlace | None:
