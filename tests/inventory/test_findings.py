@@ -389,6 +389,20 @@ def test_parameters_that_are_frozen_on_the_way_are_said_to_be() -> None:
     assert (finding.kind, finding.cause) == ("stopped", "They do not require grad any more.")
 
 
+def test_parameters_that_are_taken_out_of_an_optimizer_are_not_said_to_be_in_it() -> None:
+    net = Switch()
+    sgd = torch.optim.SGD([{"params": part.parameters()} for part in (net.head, net.body)], lr=0.1)
+    with hv.record(net) as trace:
+        for step in range(4):
+            if step == 2:
+                sgd.param_groups.pop()
+                net.body.requires_grad_(False)
+            sgd.zero_grad()
+            net(torch.ones(1, 2)).sum().backward()
+            sgd.step()
+    assert list(trace.findings) == []
+
+
 def test_one_step_without_a_gradient_is_no_finding() -> None:
     assert list(train_switch(3).findings) == []
 

@@ -214,9 +214,13 @@ def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:
 def _find_first_without(facts: TrainingFacts, number: int, optimizer: int) -> int | None:
     """Return the first of the last steps of an optimizer that had no new gradient of a parameter.
 
-    None if there are fewer of them than in a gap that came before: some parts are used now and then.
+    None if there are fewer of them than in a gap that came before: some parts are used now and then. None as well if
+    the optimizer holds fewer parameters than before: it may not hold this one any more.
     """
-    steps = [row.step for row in facts.updates.get(optimizer, ())]
+    updates = facts.updates.get(optimizer, [])
+    if any(after.held < before.held for before, after in pairwise(updates)):
+        return None
+    steps = [row.step for row in updates]
     counts = [len(facts.accumulations_between(number, *pair)) for pair in pairwise([0, *steps])]
     with_gradient = [index for index, count in enumerate(counts) if count]
     if not with_gradient:
