@@ -151,6 +151,8 @@ class ModuleRow(NamedTuple):
     there; empty if they are not known, None if it has none."""
     drops: Annotated[float, Shows(("values",))] | None = None
     """The probability with which it drops numbers, when it was called first; None if it is no dropout of torch."""
+    is_own: bool = False
+    """Whether it is an optimizer of a class that is not one of torch."""
 
 
 class CallRow(NamedTuple):

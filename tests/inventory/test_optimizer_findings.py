@@ -326,12 +326,16 @@ def test_a_parameter_that_moves_with_a_gradient_set_to_0_is_a_finding_unless_not
     assert find(lambda: zero_by_hand(0.0)) == []
 
 
-def train_in(dtype: torch.dtype) -> None:
+class Patient(SGD):
+    """May add what is rounded away later."""
+
+
+def train_in(dtype: torch.dtype, kind: type[SGD] = SGD) -> None:
     net = net_of(3, 4).to(dtype)
     with torch.no_grad():
         for parameter in net.parameters():
             parameter.fill_(1.0)
-    optimizer = SGD(net.parameters(), lr=1e-4)
+    optimizer = kind(net.parameters(), lr=1e-4)
     for _ in range(3):
         optimizer.zero_grad()
         net(torch.full((6, 3), 0.1, dtype=dtype)).mean().backward()
@@ -342,6 +346,7 @@ def test_steps_that_are_rounded_away_are_a_finding_and_those_of_more_digits_are_
     finding = only(lambda: train_in(torch.bfloat16), "unmoved")
     assert "None of the 3 steps of optimizer changes" in finding.sentence and "bfloat16" in finding.cause
     assert find(lambda: train_in(torch.float32)) == []
+    assert find(lambda: train_in(torch.bfloat16, Patient)) == []
 
 
 def mask_row_zero(net: nn.Sequential) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
-from hookviz.autograd import variable_names
 from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row
 from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import can_be_read, hidden_from_tools
@@ -26,11 +25,12 @@ from hookviz.recorder.followers.training_tracker import (
     OptimizerGroups,
     TrainingTracker,
     copy_parameters,
+    describe_optimizer,
     measure_moves,
 )
 from hookviz.recorder.modules.arguments import object_row
 from hookviz.recorder.session import Session
-from hookviz.trace import HookPlace, ModuleRow, StepKind, StepRow
+from hookviz.trace import HookPlace, StepKind, StepRow
 
 Hook = Callable[..., Any]
 
@@ -191,9 +191,8 @@ class OptimizerTracker(Follower):
         """Return the number of an optimizer in the trace."""
         number = self._numbers.get(optimizer)
         if number is None:
-            kind, number = type(optimizer).__name__, len(self.trace.optimizers)
-            name = variable_names.expression_for(optimizer, variable_names.caller_frame()) or kind
-            self.trace.optimizers.append(ModuleRow(name, kind))
+            number = len(self.trace.optimizers)
+            self.trace.optimizers.append(describe_optimizer(optimizer))
             self.groups.number(optimizer, number)
             self._numbers.put(optimizer, number)
             reference = weakref.ref(optimizer)

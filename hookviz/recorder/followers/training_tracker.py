@@ -66,6 +66,13 @@ _Numbers = tuple[Mark, float | None]
 ``.data`` leaves the version as it is."""
 
 
+def describe_optimizer(optimizer: Optimizer) -> ModuleRow:
+    """Make the row of an optimizer, with the name that a variable of the caller gives it."""
+    cls = type(optimizer)
+    name = variable_names.expression_for(optimizer, variable_names.caller_frame()) or cls.__name__
+    return ModuleRow(name, cls.__name__, is_own=not cls.__module__.startswith("torch."))
+
+
 def list_parameters(optimizer: Optimizer) -> list[torch.Tensor]:
     """List the parameters that an optimizer holds, in the order of its groups."""
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -391,9 +398,7 @@ class OptimizerGroups(Follower):
             if optimizer is not None and not leaves.isdisjoint(entry.parameters):
                 entry.passes += 1
                 if entry.passes == _PASSES:
-                    kind = type(optimizer).__name__
-                    name = variable_names.expression_for(optimizer, variable_names.caller_frame())
-                    entry.row, entry.held = ModuleRow(name or kind, kind), self._training.list_held(optimizer)
+                    entry.row, entry.held = describe_optimizer(optimizer), self._training.list_held(optimizer)
 
     def close(self) -> None:
         """Write the optimizers that took no step."""

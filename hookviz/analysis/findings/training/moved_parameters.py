@@ -98,8 +98,13 @@ def _make_moved_by_hand(facts: TrainingFacts, optimizer: int, steps: dict[int, l
 
 
 def find_unmoved(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find parameters that no step of an optimizer changes, although it has a gradient and a learning rate."""
+    """Find parameters that no step of an optimizer changes, although it has a gradient and a learning rate.
+
+    An optimizer of the program's own may keep what is rounded away, and add it later.
+    """
     for optimizer, updates in facts.updates.items():
+        if facts.trace.optimizers[optimizer].is_own:
+            continue
         unmoved: dict[int, list[bool]] = {}
         for start, row in facts.list_rounds(optimizer):
             others = {*row.without_grad, *(number for number, _value in row.regraded)}
