@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hookviz.api.display import Displayable
+from hookviz.api.plotting import TracePlots
 from hookviz.api.readings import TraceAnalyses, TraceListings
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import _
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
     from hookviz.picture import Figure
     from hookviz.player.payload import Content
     from hookviz.player.widget import Player
-    from hookviz.plots.plot import Kind, Plot
-    from hookviz.plots.series import Measure
 
 
-class Trace(TraceAnalyses, TraceListings, Displayable):
+class Trace(TracePlots, TraceAnalyses, TraceListings, Displayable):
     """The events that ``record()`` recorded, with methods to show, save and analyse them.
 
     ``steps`` holds every event, in order; ``firings`` holds the steps in which one of your hooks ran to its end.
@@ -49,33 +48,6 @@ class Trace(TraceAnalyses, TraceListings, Displayable):
 
         at = None if step is None else self._data.at(step)
         return build_trace_figure(self._data, at, tensors=tensors, internal=internal)
-
-    def plot(self, kind: "Kind" = "layers", *, measure: "Measure" = "norm", step: int | None = None) -> "Plot":
-        """Plot the gradients of the layers, or the loss. It needs the extra ``plots``.
-
-        Args:
-            kind: ``layers``: a bar for each layer in one pass, with a line from its smallest to its largest number in
-                all passes; ``training``: a heat map of layers and passes; ``loss``: the number at which each pass
-                starts, and the learning rate if it changes.
-            measure: of a gradient as hooks left it, before it is added to ``.grad``: its ``norm``, the root mean square
-                of its numbers (``rms``), or the share of them that are 0 (``zeros``).
-            step: a step of the pass that ``layers`` shows, counted from 0; the last pass if None.
-
-        Raises:
-            ImportError: Matplotlib is not installed; the message says how to install it.
-            IndexError: the trace has no such step.
-            ValueError: there is no such kind or measure, or nothing was recorded that it could show.
-
-        >>> import torch, hookviz
-        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), torch.nn.Linear(2, 1))
-        >>> with hookviz.record(net) as trace:
-        ...     net(torch.ones(1, 2)).sum().backward()
-        >>> [name for name, _norm in trace.plot("layers").table.rows]
-        ['net.0.weight', 'net.0.bias', 'net.2.weight', 'net.2.bias']
-        """
-        from hookviz.plots.plot import make_plot
-
-        return make_plot(self._data, kind, measure, None if step is None else self._data.at(step))
 
     def diff(self, other: "Trace") -> "Comparison":
         """Compare this trace with ``other``: which gradients differ, by how much, and from which firing on.
@@ -186,33 +158,6 @@ class Trace(TraceAnalyses, TraceListings, Displayable):
 
         chosen = check_languages(languages)
         write_atomically(page(self._data, title, source=source, values=values, languages=chosen), path)
-
-    def to_tensorboard(self, folder: str | Path) -> None:
-        """Write the numbers of ``plot`` as curves for TensorBoard, which counts by the numbers of the passes.
-
-        There are the loss and the learning rate, and of each layer the three measures of its gradient. It needs the
-        extra ``tensorboard``.
-
-        Args:
-            folder: the folder of the run, such as ``runs/plain``; it is made if it is missing.
-
-        Raises:
-            ImportError: TensorBoard is not installed; the message says how to install it.
-            OSError: the folder cannot be written.
-            TypeError: ``folder`` is not a path.
-
-        >>> import tempfile, torch, hookviz
-        >>> x = torch.tensor(3.0, requires_grad=True)
-        >>> with hookviz.record() as trace:
-        ...     (x * x).backward()
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     trace.to_tensorboard(folder)
-        ...     len(list(Path(folder).glob("events*")))
-        1
-        """
-        from hookviz.plots.tensorboard import write_tensorboard
-
-        write_tensorboard(self._data, folder)
 
     def animate(
         self,

@@ -159,10 +159,10 @@ def _find_lost_value(hook: Hook) -> ast.stmt | None:
     )
     if any(isinstance(node, inner) for node in ast.walk(function) if node is not function):
         return None
-    return next(_list_lost(function, list_argument_names(function, _list_given(function, hook.kind))), None)
+    return next(_list_lost(function, list_argument_names(function, _list_tensor_arguments(function, hook.kind))), None)
 
 
-def _list_given(function: ast.FunctionDef, kind: str) -> set[str]:
+def _list_tensor_arguments(function: ast.FunctionDef, kind: str) -> set[str]:
     """List the parameters that get tensors: not the module, and none with a default, which PyTorch does not give."""
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
     names = [name for name in names[: len(names) - len(function.args.defaults)] if name != "self"]

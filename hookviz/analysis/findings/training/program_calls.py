@@ -92,10 +92,10 @@ def find_rate_setter(trace: TraceData, optimizer: int) -> RateSetter | None:
 def _list_makers_of(trace: TraceData, optimizer: int) -> set[CodePlace]:
     """List the lines that make a scheduler for an optimizer."""
     name = trace.optimizers[optimizer].name.rpartition(".")[2]
-    return _find_lines(trace, lambda node: _makes_scheduler(node) and name in _list_given(node))
+    return _find_lines(trace, lambda node: _makes_scheduler(node) and name in _list_arguments(node))
 
 
-def _list_given(node: ast.AST) -> list[str]:
+def _list_arguments(node: ast.AST) -> list[str]:
     """List the last names of what a call is given."""
     arguments = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, ast.Call) else []
     return [get_last_name(one) for one in arguments]

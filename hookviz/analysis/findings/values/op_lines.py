@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.call_code import CallCode, Region, find_switch
+from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
+from hookviz.analysis.findings.parameters.graph_switches import find_switch
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
