@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hookviz.hook_listing import hooks
     from hookviz.hook_listing.drawing import draw
     from hookviz.picture import Figure, render
-    from hookviz.plots.plot import Plot
+    from hookviz.picture.plots.plot import Plot
     from hookviz.recorder import record
     from hookviz.static_checks import doctor
     from hookviz.support.messages import language
@@ -61,7 +61,7 @@ _WITHOUT_TORCH = {
     "Finding": "hookviz.analysis.findings",
     "Hook": "hookviz.trace",
     "HookvizWarning": "hookviz.trace.notes",
-    "Plot": "hookviz.plots.plot",
+    "Plot": "hookviz.picture.plots.plot",
     "Step": "hookviz.trace",
     "Trace": "hookviz.api.trace",
     "Value": "hookviz.trace.values",

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from hookviz.api.readings import TracePasses
 
 if TYPE_CHECKING:
-    from hookviz.plots.plot import Kind, Plot
-    from hookviz.plots.series import Measure
+    from hookviz.picture.plots.plot import Kind, Plot
+    from hookviz.picture.plots.series import Measure
 
 
 class TracePlots(TracePasses):
@@ -36,7 +36,7 @@ class TracePlots(TracePasses):
         >>> [name for name, _norm in trace.plot("layers").table.rows]
         ['net.0.weight', 'net.0.bias', 'net.2.weight', 'net.2.bias']
         """
-        from hookviz.plots.plot import make_plot
+        from hookviz.picture.plots.plot import make_plot
 
         return make_plot(self._data, kind, measure, None if step is None else self._data.at(step))
 
@@ -63,6 +63,6 @@ class TracePlots(TracePasses):
         ...     len(list(Path(folder).glob("events*")))
         1
         """
-        from hookviz.plots.tensorboard import write_tensorboard
+        from hookviz.picture.plots.tensorboard import write_tensorboard
 
         write_tensorboard(self._data, folder)

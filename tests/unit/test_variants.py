@@ -177,7 +177,7 @@ def test_moving_a_slider_records_again_and_updates_the_player() -> None:
     experiment = whatif(a_to_e, a=(-3, 3), d=(0, 10))
     player = experiment.player()
     first, second = make_sliders(experiment, player)
-    assert (first.min, first.max, first.step, first.value) == (-3, 3, 0.06, 2.0)
+    assert (first.min, first.max, first.step, first.value) == (-3, 3, 0.05, 2.0)
     assert (second.description, second.value) == ("d", 4.0)
     player.step = 12
     second.value = 5.0

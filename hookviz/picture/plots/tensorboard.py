@@ -3,7 +3,7 @@
 import importlib
 from pathlib import Path
 
-from hookviz.plots.series import MEASURES, list_losses, list_series
+from hookviz.picture.plots.series import MEASURES, list_losses, list_series
 from hookviz.support.atomic_files import to_path
 from hookviz.support.messages import _
 from hookviz.trace import TraceData

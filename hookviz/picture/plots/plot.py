@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from hookviz.plots.charts import draw_bars, draw_heat_map, draw_losses
-from hookviz.plots.series import MEASURES, Measure, list_losses, list_series
+from hookviz.picture.plots.charts import draw_bars, draw_heat_map, draw_losses
+from hookviz.picture.plots.series import MEASURES, Measure, list_losses, list_series
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import _
 from hookviz.trace import TraceData

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hookviz.plots.series import Loss, Measure, Series
+from hookviz.picture.plots.series import Loss, Measure, Series
 from hookviz.support.messages import N_, _
 from hookviz.trace import TraceData
 from hookviz.trace.sentences import format_pass_number
