@@ -30,7 +30,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
 _REACHING = frozenset({
     "parameters", "named_parameters", "children", "named_children", "modules", "named_modules", "state_dict",
-    "_parameters", "_modules", "__dict__", "vars", "attrgetter",
+    "__dict__", "vars", "attrgetter",
 })  # fmt: skip
 """The names by which code gets parameters or parts of a module, whatever their own names are."""
 KNOWN_ROOTS = frozenset({"torch", "F", "nn", "functional", "math", "np", "numpy", "optim"})
@@ -203,7 +203,8 @@ def reaches_unnamed(text: str, first_line: int, lines: Lines) -> bool:
 def _reaches_unnamed(node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and get_last_name(node.func) == "getattr":
         return not any(isinstance(given, ast.Constant) for given in node.args[1:2])
-    return get_last_name(node) in _REACHING
+    name = get_last_name(node)
+    return not _REACHING.isdisjoint((name, name.removeprefix("_")))
 
 
 @lru_cache(maxsize=16)
