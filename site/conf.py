@@ -17,7 +17,7 @@ templates_path = ["templates"]
 # The reference: autosummary makes a page for each name in the two last tables of its index, by templates/autosummary.
 # A link that leads nowhere is an error; what other packages document has no page here.
 nitpicky = True
-OTHER_PACKAGES = "anywidget|collections|graphviz|ipywidgets|pandas|pathlib|pd|pytest|t|torch|typing"
+OTHER_PACKAGES = "anywidget|collections|graphviz|ipywidgets|matplotlib|pandas|pathlib|pd|pytest|t|torch|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER_PACKAGES})\..*"),
     # A path; the type of the rows of a table; what stands for a Trace in an annotation.

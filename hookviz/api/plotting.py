@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 from hookviz.api.readings import TracePasses
 
 if TYPE_CHECKING:
-    from hookviz.picture.plots.plot import Kind, Plot
-    from hookviz.picture.plots.series import Measure
+    from hookviz.picture.plots.plot import Plot
 
 
 class TracePlots(TracePasses):
     """The methods that plot a trace."""
 
-    def plot(self, kind: "Kind" = "layers", *, measure: "Measure" = "norm", step: int | None = None) -> "Plot":
+    def plot(self, kind: str = "layers", *, measure: str = "norm", step: int | None = None) -> "Plot":
         """Plot the gradients of the layers, or the loss. It needs the extra ``plots``.
 
         Args:
@@ -33,7 +32,7 @@ class TracePlots(TracePasses):
         >>> net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Sigmoid(), torch.nn.Linear(2, 1))
         >>> with hookviz.record(net) as trace:
         ...     net(torch.ones(1, 2)).sum().backward()
-        >>> [name for name, _norm in trace.plot("layers").table.rows]
+        >>> [name for name, _norm in trace.plot("layers").table]
         ['net.0.weight', 'net.0.bias', 'net.2.weight', 'net.2.bias']
         """
         from hookviz.picture.plots.plot import make_plot

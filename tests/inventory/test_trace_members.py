@@ -45,7 +45,7 @@ CHECKS: dict[str, Callable[[hv.Trace, Path], bool]] = {
     "pass_number": lambda trace, _: trace.pass_number(0) == 1,
     "pass_numbers": lambda trace, _: trace.pass_numbers == [1],
     "player": lambda trace, _: trace.player().steps == 11,
-    "plot": lambda trace, _: [row[0] for row in trace.plot().table.rows] == ["a", "b", "d"],
+    "plot": lambda trace, _: [row[0] for row in trace.plot().table] == ["a", "b", "d"],
     "rank": lambda trace, _: trace.rank is None,
     "ranks": lambda trace, _: trace.ranks is None,
     "save": lambda trace, folder: bool(write(trace, "a.json", folder)) and hv.load(folder / "a.json") == trace,

@@ -230,16 +230,16 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
     if all(one.raised for one in passes):
         yield "raised.backward"
     if any(one.is_partial for one in passes):
-        yield from ("partial", "partial.grad") if entry.place == "post_accumulate" else ("partial",)
+        yield from ("partial", "partial.grad" if entry.place == "post_accumulate" else "partial.module")
     if entry.kind == "frozen":
         yield "frozen"
     if entry.names and not any(one.reached.intersection(entry.names) for one in passes):
-        yield "not_in_graph"
+        yield from ("not_in_graph", "not_in_graph.view")
         yield from (
             ("detour", "detour.leaf", "dropped") if entry.kind not in ("detached", "frozen", "multi outside") else ()
         )
     if not entry.names and not any(entry.name in one.hooked for one in passes):
-        yield from ("not_in_graph", "detour", "detour.leaf", "dropped")
+        yield from ("not_in_graph", "not_in_graph.view", "detour", "detour.leaf", "dropped")
     if ledger.passes[window.passes : entry.since]:
         yield "after_pass.own"  # the tensor may have been in the graph of one of these
 

@@ -127,63 +127,6 @@ def test_a_module_of_another_name_did_not_run_in_the_place_of_a_silent_one() -> 
     assert finding.kind == "not_called" and "teacher" not in finding.cause
 
 
-class Wrapped(nn.Module):
-    """Calls the forward of its part itself."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.net = nn.Sequential(nn.Linear(4, 2), nn.Tanh())
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.net.forward(x)
-
-
-def test_a_forward_call_is_no_reason_for_a_net_that_nobody_used() -> None:
-    def program(*, uses_target: bool) -> None:
-        policy, target = Wrapped(), Wrapped()
-        target.net.register_forward_hook(look)
-        (target if uses_target else policy)(torch.ones(2, 4)).sum().backward()
-
-    assert "self.net.forward" not in find_silent(lambda: program(uses_target=False)).cause
-    assert "self.net.forward" in find_silent(lambda: program(uses_target=True)).cause
-
-
-class Functional(nn.Module):
-    """Uses a layer without a call; its weights are drawn where it is made."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.drawn = nn.Linear(4, 2)
-        nn.init.normal_(self.drawn.weight, 0.0, 0.1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return F.linear(x, *self.drawn.parameters())
-
-
-class Direct(nn.Module):
-    """Uses the weight of a layer in a function."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tied = nn.Linear(4, 2)
-        nn.init.normal_(self.tied.weight, 0.0, 0.1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return F.linear(x, self.tied.weight)
-
-
-def test_weights_that_are_drawn_where_a_net_is_made_are_not_used_there() -> None:
-    def program(net: nn.Module) -> None:
-        for layer in net.children():
-            layer.register_forward_hook(look)
-        net(torch.ones(2, 4)).sum().backward()
-
-    assert "self.drawn" not in find_silent(lambda: program(Functional())).cause
-    finding = find_silent(lambda: program(Direct()))
-    assert "Your code uses self.tied.weight" in finding.cause
-    assert finding.line == line_of("return F.linear(x, self.tied.weight)")
-
-
 def test_what_called_the_parts_of_a_module_is_named_though_both_are_gone() -> None:
     def program() -> None:
         net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))

@@ -36,12 +36,12 @@ def test_layers_stand_in_the_order_of_the_model_with_their_norms_and_lead_to_the
     trace = train(1)
     plot = trace.plot("layers")
     written = {step.on: step for step in trace.steps if step.kind == "accumulate"}
-    assert [name for name, _norm in plot.table.rows] == ["net.0.weight", "net.0.bias", "net.2.weight", "net.2.bias"]
-    for name, norm in plot.table.rows:
+    assert [name for name, _norm in plot.table] == ["net.0.weight", "net.0.bias", "net.2.weight", "net.2.bias"]
+    for name, norm in plot.table:
         assert float(norm) == pytest.approx(written[name].after.norm, rel=1e-3)  # type: ignore[union-attr]
     steps = [trace.steps[int(link.removeprefix("#step-")) - 1] for link in links(plot)]
     assert {step.kind for step in steps} == {"arrive"}
-    assert [step.on for step in steps] == [name for name, _norm in plot.table.rows]
+    assert [step.on for step in steps] == [name for name, _norm in plot.table]
 
 
 def test_a_gradient_is_plotted_as_hooks_left_it_and_without_what_was_in_grad_before() -> None:
@@ -50,15 +50,15 @@ def test_a_gradient_is_plotted_as_hooks_left_it_and_without_what_was_in_grad_bef
     with hv.record() as trace:
         (x * 1).sum().backward()
         (x * 1).sum().backward()
-    assert trace.plot("layers").table.rows == [["x", "14.14"]]
+    assert trace.plot("layers").table == [("x", "14.14")]
 
 
 def test_a_training_has_a_row_for_each_layer_and_pass_and_each_column_leads_to_its_pass() -> None:
     trace = train(3)
     plot = trace.plot("training", measure="rms")
-    assert [row[:2] for row in plot.table.rows[:3]] == [["net.0.weight", number] for number in "123"]
-    norms = trace.plot("training").table.rows
-    assert float(plot.table.rows[0][2]) == pytest.approx(float(norms[0][2]) / math.sqrt(12), rel=1e-3)
+    assert [row[:2] for row in plot.table[:3]] == [("net.0.weight", number) for number in "123"]
+    norms = trace.plot("training").table
+    assert float(plot.table[0][2]) == pytest.approx(float(norms[0][2]) / math.sqrt(12), rel=1e-3)
     assert [trace.steps[int(link.removeprefix("#step-")) - 1].pass_id for link in links(plot)] == [0, 1, 2]
 
 
@@ -76,7 +76,7 @@ def test_zeros_and_what_is_not_finite_are_written_beside_their_layers() -> None:
         (a * 0 + b * torch.tensor([float("nan"), 1.0]) + c).sum().backward()
     texts = [element.text for element in ET.fromstring(trace.plot("layers").svg()).iter() if element.text]
     assert "0" in texts and "nan" in texts
-    assert trace.plot("layers", measure="zeros").table.rows[0] == ["a", "1"]
+    assert trace.plot("layers", measure="zeros").table[0] == ("a", "1")
     assert trace.plot("training").svg()  # a scale without a number that it could show
 
 
@@ -84,7 +84,7 @@ def test_the_learning_rate_has_an_axis_if_it_changes() -> None:
     for scheduled in (False, True):
         plot = train(3, scheduled).plot("loss")
         assert len(plot.figure.axes) == 1 + scheduled
-        assert len(plot.table.rows) == 3 and plot.table.rows[0][2] == "0.1"
+        assert len(plot.table) == 3 and plot.table[0][2] == "0.1"
 
 
 def test_a_plot_is_shown_with_a_table_and_saved_in_the_colours_of_its_reader(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_same_trace_makes_the_same_svg() -> None:
 )
 def test_an_unknown_plot_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        train(1).plot(**options)  # type: ignore[arg-type]
+        train(1).plot(**options)
 
 
 def test_a_trace_without_gradients_has_no_plot() -> None:
@@ -135,7 +135,7 @@ def test_tensorboard_reads_the_loss_the_rate_and_each_layer(tmp_path: Path) -> N
     assert {"loss", "learning rate", "gradient norm/net.0.weight", "gradient zeros/net.2.bias"} <= tags
     assert len(tags) == 2 + 3 * 4
     read = [(event.step, make_ndarray(event.tensor_proto)) for event in events.Tensors("gradient norm/net.0.weight")]
-    rows = [row for row in trace.plot("training").table.rows if row[0] == "net.0.weight"]
+    rows = [row for row in trace.plot("training").table if row[0] == "net.0.weight"]
     assert read == [(int(number), pytest.approx(float(norm), rel=1e-3)) for _name, number, norm in rows]
 
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from hookviz.picture.plots.charts import draw_bars, draw_heat_map, draw_losses
-from hookviz.picture.plots.series import MEASURES, Measure, list_losses, list_series
+from hookviz.picture.plots.series import MEASURES, Measure, Series, list_losses, list_series
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import _
+from hookviz.support.table import Table
 from hookviz.trace import TraceData
 from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.values import format_number
@@ -29,20 +30,13 @@ _DARK = "<style>@media (prefers-color-scheme: dark) { svg { color: #e5e7eb; } }<
 """Text and axes of a file follow the reader's theme; in a page they have the colour of its text."""
 
 
-class Table(NamedTuple):
-    """What a plot shows, as text."""
-
-    head: list[str]
-    rows: list[list[str]]
-
-
 class Plot:
     """A plot of a trace. Jupyter shows it; a click on a bar or a column leads the player above to the step.
 
     ``figure`` is the Matplotlib figure, to go on from; ``table`` is what it shows, as text.
     """
 
-    def __init__(self, title: str, figure: "Figure", table: Table) -> None:
+    def __init__(self, title: str, figure: "Figure", table: Table[tuple[str, ...]]) -> None:
         self.title, self.figure, self.table = title, figure, table
 
     @cached_property
@@ -80,24 +74,20 @@ class Plot:
 
     def to_html(self) -> str:
         """Return the plot as a part of a page, with its table folded below it."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.table.head)
-        rows = ("".join(f"<td>{escape(text)}</td>" for text in row) for row in self.table.rows)
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         summary = _("The numbers")
         return (
             f'<figure class="hv-plot"><figcaption>{escape(self.title)}</figcaption>{self._svg}'
-            f"<details><summary>{summary}</summary>{table}</details></figure>"
+            f"<details><summary>{summary}</summary>{self.table._repr_html_()}</details></figure>"
         )
 
     def _repr_mimebundle_(self, **_ignored: Any) -> dict[str, str]:
         return {"text/html": self.to_html(), "text/plain": repr(self)}
 
     def __repr__(self) -> str:
-        return f"{self.title}: {len(self.table.rows):,} × {len(self.table.head)}"
+        return f"{self.title}\n{self.table}"
 
 
-def make_plot(trace: TraceData, kind: Kind, measure: Measure, step: int | None) -> Plot:
+def make_plot(trace: TraceData, kind: str, measure: str, step: int | None) -> Plot:
     """Make the plot of a ``kind``; ``step`` is in the pass whose layers are shown.
 
     Raises:
@@ -108,22 +98,30 @@ def make_plot(trace: TraceData, kind: Kind, measure: Measure, step: int | None) 
     _check("measure", measure, MEASURES)
     if kind == "loss":
         return _plot_losses(trace)
-    series = list_series(trace, measure)
+    chosen = cast("Measure", measure)
+    series = list_series(trace, chosen)
     if not series:
         raise ValueError(_("There is nothing to plot: no gradient of a leaf was recorded."))
-    if kind == "layers":
-        pass_id = trace.rows[step].pass_id if step is not None else series[-1].points[-1].pass_id
-        points = [(one.name, next((x.value for x in one.points if x.pass_id == pass_id), None)) for one in series]
-        rows = [[name, "" if value is None else format_number(value, 4)] for name, value in points]
-        return Plot(
-            _("Gradients of the layers"), draw_bars(trace, series, measure, pass_id), Table([_("layer"), measure], rows)
-        )
+    if kind == "training":
+        return _plot_training(trace, series, chosen)
+    pass_id = trace.rows[step].pass_id if step is not None else series[-1].points[-1].pass_id
+    return _plot_layers(trace, series, chosen, pass_id)
+
+
+def _plot_layers(trace: TraceData, series: Sequence[Series], measure: Measure, pass_id: int) -> Plot:
+    values = [(one.name, next((x.value for x in one.points if x.pass_id == pass_id), None)) for one in series]
+    rows = [(name, "" if value is None else format_number(value, 4)) for name, value in values]
+    figure = draw_bars(trace, series, measure, pass_id)
+    return Plot(_("Gradients of the layers"), figure, _make_table([_("layer"), measure], rows))
+
+
+def _plot_training(trace: TraceData, series: Sequence[Series], measure: Measure) -> Plot:
     rows = [
-        [one.name, format_pass_number(trace, point.pass_id), format_number(point.value, 4)]
+        (one.name, format_pass_number(trace, point.pass_id), format_number(point.value, 4))
         for one in series
         for point in one.points
     ]
-    table = Table([_("layer"), _("pass"), measure], rows[:_MAX_ROWS])
+    table = _make_table([_("layer"), _("pass"), measure], rows)
     return Plot(_("Gradients of the layers in each pass"), draw_heat_map(trace, series, measure), table)
 
 
@@ -132,16 +130,15 @@ def _plot_losses(trace: TraceData) -> Plot:
     if not losses:
         raise ValueError(_("There is nothing to plot: no pass started at a single number."))
     rows = [
-        [
-            format_pass_number(trace, one.pass_id),
-            format_number(one.value, 4),
-            "" if one.rate is None else format_number(one.rate, 4),
-        ]
-        for one in losses[:_MAX_ROWS]
+        (format_pass_number(trace, one.pass_id), *(("" if x is None else format_number(x, 4)) for x in one[2:]))
+        for one in losses
     ]
-    return Plot(
-        _("The loss of each pass"), draw_losses(losses), Table([_("pass"), _("loss"), _("learning rate")], rows)
-    )
+    table = _make_table([_("pass"), _("loss"), _("learning rate")], rows)
+    return Plot(_("The loss of each pass"), draw_losses(losses), table)
+
+
+def _make_table(head: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table[tuple[str, ...]]:
+    return Table(rows[:_MAX_ROWS], head, lambda row: row)
 
 
 def _check(name: str, value: object, allowed: Sequence[str]) -> None:
