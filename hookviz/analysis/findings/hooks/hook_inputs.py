@@ -23,8 +23,9 @@ def list_hook_inputs(trace: TraceData) -> list[Finding]:
         if row.hook is None or row.hook in found:
             continue
         lost = _list_lost(row)
-        if lost and not _reads_rest(trace.hook(row.hook), len(row.labels[1])):
-            found[row.hook] = _make_lost(trace, step, row.hook, lost)
+        if lost:
+            severity = "remark" if _reads_rest(trace.hook(row.hook), len(row.labels[1])) else "warning"
+            found[row.hook] = _make_lost(trace, step, row.hook, lost, severity)
         elif row.before == () and row.call in taking and "with_kwargs" not in trace.hook_rows[row.hook].flags:
             found[row.hook] = _make_blind(trace, step, row.hook)
     return list(found.values())
@@ -95,7 +96,7 @@ def _is_below(index: ast.expr, count: int) -> bool:
     return isinstance(index, ast.Constant) and isinstance(index.value, int) and 0 <= index.value < count
 
 
-def _make_lost(trace: TraceData, step: int, index: int, lost: list[str]) -> Finding:
+def _make_lost(trace: TraceData, step: int, index: int, lost: list[str], severity: str) -> Finding:
     names = {"lost": join_list(lost)}
     sentence = _("{hook} on {on} returned fewer inputs than it was given: {lost} did not reach the forward.")
     if "with_kwargs" in trace.hook_rows[index].flags:
@@ -104,7 +105,7 @@ def _make_lost(trace: TraceData, step: int, index: int, lost: list[str]) -> Find
     else:
         cause = _("What a forward pre-hook returns takes the place of all positional inputs.")
         advice = _("Return a tuple with all inputs, changed or not.")
-    return _describe_inputs(trace, step, index, ("lost_inputs", "warning", sentence, cause, advice), names)
+    return _describe_inputs(trace, step, index, ("lost_inputs", severity, sentence, cause, advice), names)
 
 
 def _make_blind(trace: TraceData, step: int, index: int) -> Finding:
