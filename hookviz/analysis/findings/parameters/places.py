@@ -184,8 +184,8 @@ class _Forwards:
         replacing, step = self._flow.find_replaced_inputs(call), self._flow.end.get(call)
         if replacing is None:
             text = _(
-                "The graph is cut in the forward of {on}: what it returned does not require grad (detach, no_grad, "
-                ".data, numpy, or an op without a gradient)."
+                "The forward of {on} cuts the graph, or does not use them: what it returned does not require grad "
+                "(detach, no_grad, .data, numpy, or an op without a gradient)."
             )
             return Place("inside", text.format(**names), step)
         text = _(
