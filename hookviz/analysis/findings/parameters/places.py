@@ -36,7 +36,7 @@ _MODES = {
     "no_grad": N_("{on} ran in torch.no_grad(): PyTorch recorded no graph."),
     "inference": N_("{on} ran in torch.inference_mode(): PyTorch recorded no graph."),
     "checkpoint": N_(
-        "{on} ran in a reentrant checkpoint none of whose inputs requires grad: PyTorch recorded no graph."
+        "{on} ran in a reentrant checkpoint: none of its inputs requires grad, or no gradient came to its output."
     ),
 }
 """Mode of a call → why it recorded no graph."""
