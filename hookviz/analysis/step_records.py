@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
+from hookviz.support.optional_modules import load_optional
 from hookviz.trace import Step, TraceData
 from hookviz.trace.values import Value, Values, as_tuple
 
@@ -56,19 +57,16 @@ def make_data_frame(trace: TraceData) -> "pd.DataFrame":
     Raises:
         ImportError: pandas is not installed; the message says how to install it.
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError(
-            _(
-                'to_pandas() needs pandas, which is not installed: install it with "pip install pandas", or '
-                "use to_records()."
-            ),
-            name="pandas",
-        ) from None
+    missing = _(
+        'to_pandas() needs pandas, which is not installed: install it with "pip install pandas", or use to_records().'
+    )
+    pandas = load_optional("pandas", missing)
     records = make_records(trace)
     columns = {name: [record[name] for record in records] for name in COLUMNS}
-    return pd.DataFrame({name: pd.Series(columns[name], dtype=kind) for name, kind in COLUMNS.items()})
+    frame: pd.DataFrame = pandas.DataFrame(
+        {name: pandas.Series(columns[name], dtype=kind) for name, kind in COLUMNS.items()}
+    )
+    return frame
 
 
 def _make_record(step: Step, lines: StepLines) -> StepRecord:

@@ -1,12 +1,12 @@
 """SVG as PNG, drawn by resvg, which the extra ``images`` installs."""
 
-import importlib
 from functools import cache
 from math import sqrt
 from typing import Any
 
 from hookviz.picture.svg import view_box
 from hookviz.support.messages import _
+from hookviz.support.optional_modules import load_optional
 
 PIXELS_PER_POINT = 2.0
 MAX_PIXELS = 50_000_000
@@ -39,16 +39,11 @@ def load_module(name: str) -> Any:
     Raises:
         ImportError: it is not installed; the message says how to install it.
     """
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ImportError(
-            _(
-                "PNG pictures and animations need resvg and Pillow, which are not installed: install them "
-                'with: pip install "hookviz[images]"'
-            ),
-            name=name,
-        ) from None
+    missing = _(
+        "PNG pictures and animations need resvg and Pillow, which are not installed: install them "
+        'with: pip install "hookviz[images]"'
+    )
+    return load_optional(name, missing)
 
 
 def _choose_zoom(svg: str) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookviz.picture.plots.series import Loss, Measure, Series
 from hookviz.support.messages import N_, _
+from hookviz.support.optional_modules import load_optional
 from hookviz.trace import TraceData
 from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.values import format_number
@@ -38,14 +39,10 @@ def make_figure(rows: int) -> "Figure":
     Raises:
         ImportError: Matplotlib is not installed; the message says how to install it.
     """
-    try:
-        module = importlib.import_module("matplotlib.figure")
-    except ImportError:
-        raise ImportError(
-            _('Plots need Matplotlib, which is not installed: install it with: pip install "hookviz[plots]"'),
-            name="matplotlib",
-        ) from None
-    figure: Figure = module.Figure(figsize=(WIDTH, max(1.1 + ROW * rows, 2.4)), layout="constrained")
+    missing = _('Plots need Matplotlib, which is not installed: install it with: pip install "hookviz[plots]"')
+    figure: Figure = load_optional("matplotlib.figure", missing).Figure(
+        figsize=(WIDTH, max(1.1 + ROW * rows, 2.4)), layout="constrained"
+    )
     return figure
 
 

@@ -1,11 +1,11 @@
 """The numbers of a trace's plots as curves for TensorBoard."""
 
-import importlib
 from pathlib import Path
 
 from hookviz.picture.plots.series import MEASURES, list_losses, list_series
 from hookviz.support.atomic_files import to_path
 from hookviz.support.messages import _
+from hookviz.support.optional_modules import load_optional
 from hookviz.trace import TraceData
 
 
@@ -15,13 +15,8 @@ def write_tensorboard(trace: TraceData, folder: str | Path) -> None:
     Raises:
         ImportError: TensorBoard is not installed; the message says how to install it.
     """
-    try:
-        summary = importlib.import_module("tensorboard.summary")
-    except ImportError:
-        raise ImportError(
-            _('TensorBoard is not installed: install it with: pip install "hookviz[tensorboard]"'), name="tensorboard"
-        ) from None
-    writer = summary.Writer(str(to_path(folder)))
+    missing = _('TensorBoard is not installed: install it with: pip install "hookviz[tensorboard]"')
+    writer = load_optional("tensorboard.summary", missing).Writer(str(to_path(folder)))
     for loss in list_losses(trace):
         number = trace.pass_number(loss.pass_id)
         writer.add_scalar("loss", loss.value, number)
