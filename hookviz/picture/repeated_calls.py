@@ -1,10 +1,12 @@
 """Calls of one module in one pass: those that a checkpoint makes again, and the first of several."""
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Set
+from typing import Any, TypeVar
 
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import find_calls_in_graphs
+
+T = TypeVar("T")
 
 
 def find_first_runs(trace: TraceData, pass_id: int, calls: Collection[int]) -> dict[int, int]:
@@ -44,6 +46,23 @@ def find_first_of_several(trace: TraceData, pass_id: int) -> set[int]:
             counts.setdefault((trace.calls[call].module, trace.calls[call].path), []).append(call)
     firsts = (min(several) for several in counts.values() if len(several) > 1)
     return {call for call in firsts if (trace.calls[call].nth or trace.calls[call].number) == 1}
+
+
+def leads_back(calls: Set[T], follow: Callable[[T], Iterable[T]]) -> bool:
+    """Whether a path leads from one of ``calls`` out of them, and back to one of them; ``follow`` gives the next ones.
+
+    >>> leads_back({1, 2}, {1: [2], 2: [3], 3: []}.__getitem__), leads_back({1, 3}, {1: [2], 2: [3], 3: []}.__getitem__)
+    (False, True)
+    """
+    reached = {one for call in calls for one in follow(call)} - calls
+    pending = [*reached]
+    while pending:
+        followers = set(follow(pending.pop())) - reached
+        if followers & calls:
+            return True
+        reached |= followers
+        pending += followers
+    return False
 
 
 def list_extra_runs(trace: TraceData, calls: Iterable[int]) -> set[int]:

@@ -3,6 +3,7 @@
 The parameters that the calls share stand in it beside them, since they are of none of the calls alone.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.primitives import relative_name
+from hookviz.picture.repeated_calls import leads_back
 from hookviz.picture.scene import Scene
 
 
@@ -45,7 +47,8 @@ class SharedModules:
         found: dict[int | None, list[SharedModule]] = {}
         for frame, calls in self._group_calls():
             elements = [ids.call_id(call) for call in calls]
-            if self._is_convex({*elements}, frame):
+            followers = self._map_followers(frame)
+            if not leads_back({*elements}, followers.__getitem__):
                 found.setdefault(frame, []).append(self._make(frame, calls, elements))
         return found
 
@@ -109,22 +112,14 @@ class SharedModules:
         chain = [*self._climb(element)]
         return next((one for one in chain if self._frames.get(one) == frame), chain[-1])
 
-    def _is_convex(self, calls: Set[str], frame: int | None) -> bool:
-        """Whether no path leads from one of ``calls`` out of them, and back to one of them."""
-        followers: dict[str, set[str]] = {}
+    def _map_followers(self, frame: int | None) -> defaultdict[str, set[str]]:
+        """Map each member of a frame to those to which arrows lead from it."""
+        followers = defaultdict[str, set[str]](set)
         for arrow in self._scene.all_arrows:
             ends = (arrow.end, arrow.start) if arrow.is_forward else (arrow.start, arrow.end)
             start, end = (self._find_member(one, frame) for one in ends)
-            followers.setdefault(start, set()).add(end)
-        reached = {end for call in calls for end in followers.get(call, ())} - calls
-        pending = [*reached]
-        while pending:
-            for follower in followers.get(pending.pop(), set()) - reached:
-                if follower in calls:
-                    return False
-                reached.add(follower)
-                pending.append(follower)
-        return True
+            followers[start].add(end)
+        return followers
 
     def _list_leaves(self, calls: Set[str]) -> Iterator[str]:
         """Yield the boxes of the leaves to which arrows lead from several of ``calls``, and from nowhere else."""

@@ -11,6 +11,7 @@ from statistics import median_low
 from typing import Any, NamedTuple
 
 from hookviz.picture.grouping.tree import MAX_VISIBLE_BOXES, BoxTree, Group, Member, part_size
+from hookviz.picture.repeated_calls import leads_back
 
 MIN_STACK_SIZE = 3
 """Fewer calls than this do not become a stack."""
@@ -122,28 +123,14 @@ class _Level:
         """Yield all of ``indices`` if no arrow leads out of them and back, and else those that follow one another."""
         if len(indices) < MIN_STACK_SIZE:
             return
-        if indices[-1] - indices[0] == len(indices) - 1 or self._is_convex(set(indices)):
+        is_run = indices[-1] - indices[0] == len(indices) - 1
+        if is_run or not leads_back(set(indices), self._followers.__getitem__):
             yield indices
         elif not only_whole:
             for _, run in groupby(enumerate(indices), key=lambda pair: pair[1] - pair[0]):
                 stack = [index for _, index in run]
                 if len(stack) >= MIN_STACK_SIZE:
                     yield stack
-
-    def _is_convex(self, indices: set[int]) -> bool:
-        """Whether no path leads from one of the members out of them, and back to one of them."""
-        reached = self._list_followers(indices) - indices
-        pending = reached
-        while pending:
-            followers = self._list_followers(pending)
-            if followers & indices:
-                return False
-            pending = followers - reached
-            reached |= pending
-        return True
-
-    def _list_followers(self, indices: Iterable[int]) -> set[int]:
-        return {follower for index in indices for follower in self._followers[index]}
 
     @cached_property
     def _followers(self) -> list[set[int]]:
