@@ -191,8 +191,10 @@ def parse_hook(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
 def list_given(hook: Hook) -> list[str]:
     """List the parameters of a hook that PyTorch gives: not the object of a method, and none with a default."""
     function = parse_hook(hook)
-    arguments = function.args.args[: len(function.args.args) - len(function.args.defaults)] if function else []
-    return [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
+    arguments = [*function.args.posonlyargs, *function.args.args] if function else []
+    defaults = len(function.args.defaults) if function else 0
+    given = arguments[: len(arguments) - defaults]
+    return [argument.arg for argument in given if argument.arg not in ("self", "cls")]
 
 
 def find_return(hook: Hook) -> int | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
-from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names
+from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names, list_given
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
 from hookviz.support.definitions import is_value, list_returned
 from hookviz.support.messages import _, join_first
@@ -159,14 +159,9 @@ def _find_lost_value(hook: Hook) -> ast.stmt | None:
     )
     if any(isinstance(node, inner) for node in ast.walk(function) if node is not function):
         return None
-    return next(_list_lost(function, list_argument_names(function, _list_tensor_arguments(function, hook.kind))), None)
-
-
-def _list_tensor_arguments(function: ast.FunctionDef, kind: str) -> set[str]:
-    """List the parameters that get tensors: not the module, and none with a default, which PyTorch does not give."""
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    names = [name for name in names[: len(names) - len(function.args.defaults)] if name != "self"]
-    return set(names if kind == "tensor_hook" else names[1:])
+    given = list_given(hook)
+    tensors = given if hook.kind == "tensor_hook" else given[1:]  # not the module
+    return next(_list_lost(function, list_argument_names(function, tensors)), None)
 
 
 def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]:
