@@ -89,10 +89,12 @@ def numbered(dot: Any) -> Any:
 if __name__ == "__main__":
     for name, svg in pictures().items():
         (HERE / f"{name}.svg").write_text(svg, encoding="utf-8")
+    import plot_pictures
     import shots
     import site_pictures
     import word_pictures
 
     word_pictures.main()
+    plot_pictures.main()
     shots.main(None)
     site_pictures.main()

@@ -10,6 +10,7 @@ from hookviz.api.plotting import TracePlots
 from hookviz.api.readings import TraceAnalyses, TraceListings
 from hookviz.support.atomic_files import to_path, write_atomically
 from hookviz.support.messages import _
+from hookviz.support.printable import check_flag
 from hookviz.trace import TraceData
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Trace(TracePlots, TraceAnalyses, TraceListings, Displayable):
         return TraceContent.of(self._data).full_content()
 
     def player(self) -> "Player":
-        """The widget; for a large trace it requests further steps from the kernel when it shows them."""
+        """The widget; for a large trace it requests further steps from the kernel when it shows them, and for plots."""
         from hookviz.player.widget import Player
 
         return Player.of(self._data)
@@ -117,6 +118,7 @@ class Trace(TracePlots, TraceAnalyses, TraceListings, Displayable):
         *,
         source: bool = True,
         values: bool = True,
+        plots: bool = False,
         languages: str | Sequence[str] | None = None,
     ) -> None:
         """Write an HTML page with the player of this trace: a single file that needs no Python, server or network.
@@ -136,13 +138,17 @@ class Trace(TracePlots, TraceAnalyses, TraceListings, Displayable):
             values: False leaves out all numbers of tensors and everything computed from them, such as norms and
                 findings; shapes stay. If ``source`` or ``values`` is False, notes and messages of exceptions are left
                 out, too, because they may quote them.
+            plots: True adds the plots of the trace, which the view menu of the player opens: the gradients of the
+                layers, the loss, and the histograms if ``record`` took them. The file grows by about 10 KB for each,
+                and by up to 60 KB for heat maps of many layers. It needs the extra ``plots``.
             languages: the language of the page, or several, such as ``("en", "zh")``: the page opens in the reader's
                 language if it is one of them, else in the first, and has a switch. None is the current language.
 
         Raises:
+            ImportError: ``plots`` is True, and Matplotlib is not installed.
             ValueError: nothing was recorded, ``path`` contains a null character, or hookviz does not have a language.
             OSError: the file cannot be written; the message says why.
-            TypeError: ``path`` is not a path, or ``source`` or ``values`` is not a bool.
+            TypeError: ``path`` is not a path, or ``source``, ``values`` or ``plots`` is not a bool.
 
         >>> import tempfile, torch, hookviz
         >>> x = torch.tensor(3.0, requires_grad=True)
@@ -156,8 +162,10 @@ class Trace(TracePlots, TraceAnalyses, TraceListings, Displayable):
         from hookviz.player.editions import check_languages
         from hookviz.player.html_page import page
 
+        check_flag("plots", plots)
         chosen = check_languages(languages)
-        write_atomically(page(self._data, title, source=source, values=values, languages=chosen), path)
+        text = page(self._data, title, source=source, values=values, plots=plots, languages=chosen)
+        write_atomically(text, path)
 
     def animate(
         self,

@@ -101,6 +101,11 @@ def can_be_read(tensor: torch.Tensor) -> bool:
     return is_ordinary and not tensor.is_meta and not reading_waits(tensor)
 
 
+def has_readable_numbers(tensor: torch.Tensor) -> bool:
+    """Return whether the numbers of a tensor can be read as those of an ordinary one, on whatever device."""
+    return why_opaque(tensor) is None and _why_hidden(tensor) is None
+
+
 def fetch_pending(values: list[Any], start: int) -> int:
     """Fetch the values from ``start`` on that are still on a device; return where to start the next time.
 

@@ -99,6 +99,7 @@ def page(
     *,
     source: bool = True,
     values: bool = True,
+    plots: bool = False,
     languages: Sequence[str] = (),
 ) -> str:
     """Render a page that plays ``trace``; ``source=False`` leaves out hook sources, ``values=False`` tensor values.
@@ -108,9 +109,11 @@ def page(
         title: the heading; the default heading if None.
         source: whether it holds the sources of hooks.
         values: whether it holds the values of tensors.
+        plots: whether it holds the plots of the trace.
         languages: the languages of the page; empty for the current one.
 
     Raises:
+        ImportError: plots are asked for, and Matplotlib is not installed.
         ValueError: ``trace`` is empty.
     """
     if not trace.rows:
@@ -121,7 +124,7 @@ def page(
         no_finding = (
             None if values else _("Without the numbers, hookviz cannot check the gradients for problems.")
         )  # without values nothing was searched
-        return TraceContent.of(redacted_trace, no_finding=no_finding).full_content()
+        return TraceContent.of(redacted_trace, no_finding=no_finding).full_content(plots=plots)
 
     return render_page(make_editions(make_content, languages), title)
 

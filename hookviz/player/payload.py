@@ -230,7 +230,13 @@ class IndexChunk(TypedDict):
     steps: list[list[int]]
 
 
-Chunk = StepsChunk | View | IndexChunk
+class PlotChunk(TypedDict):
+    """A plot as a part of a page: an SVG whose marks lead to steps, and its numbers; or why there is none."""
+
+    markup: str
+
+
+Chunk = StepsChunk | View | IndexChunk | PlotChunk
 
 
 class FiringRow(TypedDict):
@@ -340,7 +346,7 @@ class Content(TypedDict):
     chunk_size: int
     """The number of steps whose words are in one chunk."""
     chunks: dict[str, Chunk | Packed]
-    """The chunks that are sent first: ``steps0`` …, the views by their names, and ``index``."""
+    """The chunks that are sent first: ``steps0`` …, the views by their names, ``index``, and ``plot0`` …"""
     svgs: list[str]
     grouped: bool
     """Whether boxes are collapsed into groups, which can be opened."""
@@ -348,6 +354,8 @@ class Content(TypedDict):
     """Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot."""
     layers: Packed
     """The pictures with the tensors; empty if there are none."""
+    plots: list[str]
+    """The names of the plots; the chunks ``plot0`` … hold them, or the kernel draws them."""
     about: str
     """What the player shows, as a phrase: the name of the player for screen readers."""
     title: str
@@ -459,6 +467,7 @@ def empty_content(labels: dict[str, str]) -> Content:
         "grouped": False,
         "internal": False,
         "layers": "",
+        "plots": [],
         "about": "",
         "title": "",
         "hooks": [],

@@ -1,8 +1,9 @@
 """The content of a player of one trace: an overview that is sent first, and chunks that are sent on request.
 
 A chunk is the words of ``CHUNK_SIZE`` steps (``steps0``, ``steps1`` …), a picture (``0/``, ``0/m3`` …; see
-``grouped_views``), or ``index``, the search index. The content of a small trace contains all chunks. For a large trace,
-a widget requests chunks from the kernel, a page contains all chunks, and the output of a notebook cell the first ones.
+``grouped_views``), ``index``, the search index, or a plot (``plot0`` …). The content of a small trace contains all
+chunks but the plots, which are drawn when somebody asks for them. For a large trace, a widget requests chunks from the
+kernel, a page contains all chunks, and the output of a notebook cell the first ones.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,8 @@ from hookviz.analysis.findings.finding import is_about_silence, name_of_finding,
 from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES, has_many_passes
+from hookviz.picture.plots.plot import list_plots, make_plot, write_markup
+from hookviz.picture.svg import escape_text
 from hookviz.picture.visible_graph import MAX_UNREACHED_NODES
 from hookviz.player.code_texts import CodeTexts, describe_program
 from hookviz.player.compression import pack
@@ -27,6 +30,7 @@ from hookviz.player.payload import (
     FindingText,
     Outline,
     Packed,
+    PlotChunk,
     RunContent,
     StepsChunk,
     View,
@@ -129,10 +133,23 @@ class TraceContent:
         return self._content([*self._pictures.initial_views, "steps0"] if self.is_large else [*self.chunk_names()])
 
     @gc_paused()
-    def full_content(self) -> Content:
-        """Make the content with all chunks, for a page without a kernel. Long runs show progress."""
-        if not self.is_large:
-            return self.content()
+    def full_content(self, *, plots: bool = False) -> Content:
+        """Make the content with all chunks, for a page without a kernel. Long runs show progress.
+
+        Args:
+            plots: whether the plots are among them.
+
+        Raises:
+            ImportError: Matplotlib, which draws the plots, is not installed.
+        """
+        content = self._large_content() if self.is_large else self.content()
+        if plots:
+            content["plots"] = name_plots(self.trace)
+            for number, _name in enumerate(content["plots"]):
+                self._add_chunk(content, f"plot{number}")
+        return content
+
+    def _large_content(self) -> Content:
         content = self._content([*self._pictures.initial_views])
         names, passes = [*self._step_chunk_names()], self.trace.lookup.passes
         entries: list[Entry] = []
@@ -201,7 +218,7 @@ class TraceContent:
         """Make the chunk ``name``.
 
         Raises:
-            KeyError, ValueError: there is no such chunk.
+            KeyError, IndexError, ValueError: there is no such chunk.
         """
         with speaking(self._language):
             return self._chunk(name)
@@ -209,6 +226,8 @@ class TraceContent:
     def _chunk(self, name: str) -> Chunk:
         if name.startswith("steps"):
             return self._steps_chunk(int(name.removeprefix("steps")))
+        if name.startswith("plot"):
+            return draw_plot(self.trace, int(name.removeprefix("plot")))
         if name == SEARCH_INDEX:
             passes = self.trace.lookup.passes
             return index_chunk(entry for pass_id in passes for entry in self._pictures.entries(pass_id))
@@ -302,6 +321,25 @@ class TraceContent:
                 "A pass reached only a small part of its graph. Its picture shows that part and, of the "
                 "rest, the {most} nodes nearest to where the pass began."
             ).format(most=MAX_UNREACHED_NODES)
+
+
+def name_plots(trace: TraceData) -> list[str]:
+    """Return the names of the plots of a trace."""
+    return [name for name, _options in list_plots(trace)]
+
+
+def draw_plot(trace: TraceData, number: int) -> PlotChunk:
+    """Draw one of the plots of a trace; one that has nothing to show says so.
+
+    Raises:
+        IndexError: there is no such plot.
+        ImportError: Matplotlib is not installed.
+    """
+    _name, options = list_plots(trace)[number]
+    try:
+        return {"markup": write_markup(make_plot(trace, options))}
+    except ValueError as error:
+        return {"markup": escape_text(str(error))}
 
 
 def _finding_text(trace: TraceData, finding: Finding) -> FindingText:

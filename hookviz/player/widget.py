@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Any
 
 import anywidget
@@ -22,7 +23,7 @@ from hookviz.player.payload import (
     LanguageRequest,
     empty_content,
 )
-from hookviz.player.trace_content import TraceContent
+from hookviz.player.trace_content import TraceContent, name_plots
 from hookviz.support.messages.languages import find_language, speaking
 from hookviz.trace import TraceData
 
@@ -115,7 +116,8 @@ class Player(anywidget.AnyWidget):
         def make_content() -> Content:
             nonlocal shown
             shown = TraceContent.of(trace)
-            return shown.content()
+            # The kernel draws the plots when they are opened, if it can.
+            return {**shown.content(), "plots": name_plots(trace) if find_spec("matplotlib") else []}
 
         return cls.showing(make_content(), make_content, lambda name: shown.chunk(name))
 
@@ -158,7 +160,7 @@ class Player(anywidget.AnyWidget):
             return
         name = str(asked.get("chunk"))
         reply: ChunkReply = {"chunk": name, "packed": None}
-        with suppress(KeyError, ValueError):  # the player says that the chunk does not exist
+        with suppress(KeyError, IndexError, ValueError):  # the player says that the chunk does not exist
             if make_chunk:
                 reply["packed"] = pack(make_chunk(name))
         self.send(reply)

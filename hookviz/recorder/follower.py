@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import torch
+from torch.optim import Optimizer
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.recorder.session import Session
@@ -69,6 +70,9 @@ class Follower:
     def call_takes(self, call: int, items: Sequence[Any]) -> None:
         """A call with this row was given these arguments."""
 
+    def call_returned(self, step: int, items: Sequence[Any]) -> None:
+        """A call has returned these leaves, as the last of its steps shows."""
+
     def call_ended(self, depth: int) -> None:
         """A call of a module has ended, with ``depth`` calls around it."""
 
@@ -78,11 +82,17 @@ class Follower:
     def pass_begins(self, start: PassStart) -> None:
         """A pass is about to run, and has no observers yet."""
 
+    def accumulated(self, step: int, gradient: torch.Tensor | None, leaf: torch.Tensor) -> None:
+        """A gradient was added to the ``.grad`` of a leaf; it is None if it is not at hand any more."""
+
     def pass_returned(self) -> None:
         """A pass has returned without an exception."""
 
     def pass_ended(self, snapshot: GraphSnapshot) -> None:
         """A pass has ended, and its rows are still where it wrote them."""
+
+    def optimizer_stepped(self, optimizer: Optimizer) -> None:
+        """An optimizer has changed its parameters; its hooks are still to come."""
 
     def forget(self, tensor: torch.Tensor) -> None:
         """A tensor is about to get other contents; torch swaps it only if nothing refers to it weakly."""

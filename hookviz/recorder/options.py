@@ -38,6 +38,7 @@ class RecordOptions:
     on_trouble: str | Path | None = None
     statistics: StatisticsMode | None = None
     cuts: bool = False
+    histograms: bool = False
 
     def check(self) -> None:
         """Check all options.
@@ -77,6 +78,7 @@ class RecordOptions:
                 ).format(which=repr(self.statistics))
             )
         check_flag("cuts", self.cuts)
+        check_flag("histograms", self.histograms)
         self.find_trouble_file()
 
     def find_trouble_file(self) -> Path | None:

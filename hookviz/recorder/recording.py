@@ -14,6 +14,7 @@ from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
 from hookviz.recorder.followers.grad_scaler import ScaleTracker
 from hookviz.recorder.followers.gradient_edits import GradientClips, GradientEdits
+from hookviz.recorder.followers.histograms import Histograms
 from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.followers.moved_parameters import MovedParameters
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
@@ -55,10 +56,12 @@ class Recording:
         training = followers.add(TrainingTracker(trace, self.calls.modules, names, edits))
         moved = followers.add(MovedParameters(trace, training))
         self.groups = followers.add(OptimizerGroups(trace, training))
-        self.optimizers = followers.add(OptimizerTracker(self.session, training, self.groups, moved))
+        self.optimizers = followers.add(OptimizerTracker(self.session, training, self.groups, moved, followers))
         followers.add(Retention(self.session, options.keep, self._is_idle, self._passes_dropped, self._renumber))
         path = options.find_trouble_file()
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)
+        if options.histograms:
+            followers.add(Histograms(trace))
         cuts = followers.add(CutTracker(self.session, self.calls.flow)) if options.cuts else None
         parameters = followers.add(ParameterLedger(trace, self.calls, cuts, names))
         self.hook_ledger = followers.add(HookLedger(self.session, self.calls, parameters))

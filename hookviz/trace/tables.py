@@ -5,6 +5,7 @@ from typing import Annotated
 
 from hookviz.trace.columns import Between, CallIndex, HookIndex, NodeIndex, PassIndex, Shows
 from hookviz.trace.compact_rows import CompactRows, StepRows, ValueRows
+from hookviz.trace.histogram_rows import HistogramRow
 from hookviz.trace.notes import Note
 from hookviz.trace.rows import (
     CallRow,
@@ -62,6 +63,8 @@ class TraceTables:
     """The groups of parameters that the optimizers were given during the recording."""
     clips: list[ClipRow] = field(default_factory=list)
     """The calls that clipped gradients, in order."""
+    histograms: list[HistogramRow] = field(default_factory=list)
+    """How gradients, outputs and weights are distributed, if ``record`` was asked for it."""
     moved: list[MovedRow] = field(default_factory=list)
     """The parameters that optimizers moved where their gradient was 0 because of a hook, or although frozen."""
     owners: dict[NodeIndex, CallIndex] = field(default_factory=dict)

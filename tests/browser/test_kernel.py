@@ -29,6 +29,9 @@ def test_player_requests_missing_chunks_from_the_kernel(open_page: Callable[...,
     press(page, "Enter")
     expect(player.locator(".hv-title")).to_contain_text("#500")
     expect(player.locator(".hv-node.hv-now")).to_have_count(1)
+    press(page, "v")
+    expect(player.locator(".hv-plots svg a").first).to_be_visible()  # the kernel draws it when it is asked
+    press(page, "v")
     lab.end("large.ipynb")
     expect(page.get_by_role("button", name="No Kernel", exact=True)).to_be_visible()
     page.wait_for_timeout(1000)

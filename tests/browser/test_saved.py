@@ -195,6 +195,10 @@ def _():
     with hv.record() as trace:
         (x * x).backward()
     trace
+    return trace,
+@app.cell
+def _(trace):
+    trace.plot()
     return
 @app.cell
 def _():
@@ -222,6 +226,9 @@ def test_marimo_plays_a_trace_and_a_what_if(chrome: Browser, tmp_path: Path) -> 
             for player in page.locator(".hv-player").all():
                 player.press("]")
                 expect(player.locator(".hv-panel")).to_contain_text("λ grad * 2 changed the gradient from 6 to 12")
+            expect(page.locator(".hv-plot svg a")).to_have_count(1)
+            page.locator(".hv-player").first.press("v")
+            expect(page.locator(".hv-plots svg a")).to_have_count(1)
             assert page.errors == []  # type: ignore[attr-defined]
         finally:
             page.close()

@@ -1,24 +1,27 @@
 """Plots of a trace: what they show, how they are saved, and what a trace without gradients says."""
 
-import math
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.util.tensor_util import make_ndarray
 from torch import nn
 from torch.optim import SGD
 
 import hookviz as hv
+from hookviz.api.trace import data_of
+from hookviz.autograd.tensor_samples import distribute
+from hookviz.picture.plots.histograms import count_in_columns, find_limits
+from hookviz.trace.histogram_rows import HistogramRow
 
 
-def train(passes: int, scheduled: bool = False) -> hv.Trace:
+def train(passes: int, scheduled: bool = False, **options: bool) -> hv.Trace:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.Linear(4, 1))
     optimizer = SGD(net.parameters(), lr=0.1)
-    with hv.record(net) as trace:
+    with hv.record(net, **options) as trace:
         for number in range(passes):
             optimizer.zero_grad()
             net(torch.randn(5, 3)).square().mean().backward()
@@ -53,13 +56,14 @@ def test_a_gradient_is_plotted_as_hooks_left_it_and_without_what_was_in_grad_bef
     assert trace.plot("layers").table == [("x", "14.14")]
 
 
-def test_a_training_has_a_row_for_each_layer_and_pass_and_each_column_leads_to_its_pass() -> None:
+def test_a_training_has_a_column_for_each_pass_that_leads_to_it() -> None:
     trace = train(3)
-    plot = trace.plot("training", measure="rms")
-    assert [row[:2] for row in plot.table[:3]] == [("net.0.weight", number) for number in "123"]
-    norms = trace.plot("training").table
-    assert float(plot.table[0][2]) == pytest.approx(float(norms[0][2]) / math.sqrt(12), rel=1e-3)
-    assert [trace.steps[int(link.removeprefix("#step-")) - 1].pass_id for link in links(plot)] == [0, 1, 2]
+    norms = [trace.plot("layers", step=data_of(trace).lookup.steps(number)[0]).table[0][1] for number in range(3)]
+    for kind in ("training", "curves"):
+        plot = trace.plot(kind)
+        smallest, *_ignored, largest = sorted(norms, key=float)
+        assert plot.table[0] == ("net.0.weight", "3", norms[0], smallest, largest, norms[2])
+        assert [trace.steps[int(link.removeprefix("#step-")) - 1].pass_id for link in links(plot)] == [0, 1, 2]
 
 
 def test_many_passes_share_links() -> None:
@@ -67,7 +71,7 @@ def test_many_passes_share_links() -> None:
     with hv.record() as trace:
         for _ in range(450):
             (x * 2).backward()
-    assert len(links(trace.plot("training"))) == 150
+    assert len(links(trace.plot("training"))) == 90
 
 
 def test_zeros_and_what_is_not_finite_are_written_beside_their_layers() -> None:
@@ -80,11 +84,17 @@ def test_zeros_and_what_is_not_finite_are_written_beside_their_layers() -> None:
     assert trace.plot("training").svg()  # a scale without a number that it could show
 
 
-def test_the_learning_rate_has_an_axis_if_it_changes() -> None:
+def test_the_learning_rate_has_an_axis_if_it_changes_and_passes_have_their_numbers() -> None:
     for scheduled in (False, True):
         plot = train(3, scheduled).plot("loss")
         assert len(plot.figure.axes) == 1 + scheduled
-        assert len(plot.table) == 3 and plot.table[0][2] == "0.1"
+        assert [(row[0], row[1], row[2]) for row in plot.table][1] == ("learning rate", "3", "0.1")
+    x = torch.ones(1, requires_grad=True)
+    with hv.record(every=10) as trace:
+        for _ in range(21):
+            x.sum().backward()
+    for kind in ("loss", "curves"):
+        assert list(trace.plot(kind).figure.axes[0].lines[0].get_xdata()) == [1, 11, 21]
 
 
 def test_a_plot_is_shown_with_a_table_and_saved_in_the_colours_of_its_reader(tmp_path: Path) -> None:
@@ -108,13 +118,61 @@ def test_the_same_trace_makes_the_same_svg() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "bars"}, "There is no kind 'bars' of a plot: choose one of layers, training, loss."),
-        ({"measure": "mean"}, "There is no measure 'mean' of a plot: choose one of norm, rms, zeros."),
+        ({"kind": "bars"}, "no kind 'bars' of a plot: choose one of layers, curves, training, histograms, loss."),
+        ({"of": "inputs"}, "no of 'inputs' of a plot: choose one of gradients, outputs, weights."),
+        (
+            {"measure": "max"},
+            "no measure 'max' of a plot: choose one of norm, rms, mean_abs, mean, std, zeros, update.",
+        ),
+        ({"measure": "update"}, 'write of="weights"'),
+        ({"kind": "histograms"}, r"needs histograms: write record\(..., histograms=True\)"),
+        ({"measure": "mean"}, r"needs histograms"),
+        ({"layers": "encoder.*"}, "no layer is named like 'encoder.*'"),
+        ({"kind": "loss", "others": {"b": train(1)}}, 'in the kind "layers" only'),
     ],
 )
-def test_an_unknown_plot_is_refused(options: dict[str, str], message: str) -> None:
+def test_a_plot_that_there_is_not_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         train(1).plot(**options)
+
+
+def test_histograms_of_one_pass_lead_to_their_steps_and_of_several_stand_upright() -> None:
+    trace = train(3, histograms=True)
+    plot = trace.plot("histograms", of="outputs", step=0)
+    assert [row[:2] for row in plot.table] == [("net.0", "1"), ("net.1", "1"), ("net.2", "1")]
+    assert [trace.steps[int(link.removeprefix("#step-")) - 1].on for link in links(plot)] == ["net.0", "net.1", "net.2"]
+    heat = trace.plot("histograms", layers="*.weight")
+    assert [row[:2] for row in heat.table] == [("net.0.weight", "3"), ("net.2.weight", "3")]
+    assert len(links(heat)) == 6
+
+
+def test_the_columns_of_a_histogram_hold_all_numbers_between_limits_that_hold_nearly_all() -> None:
+    torch.manual_seed(0)
+    numbers = torch.cat([torch.randn(2000), torch.tensor([1000.0])])
+    row = HistogramRow(0, "weights", 2001, *distribute(numbers))
+    limits = find_limits([row])
+    assert -4 < limits.low < -2.5 and 2.5 < limits.high < 4
+    shares = count_in_columns(row, limits)
+    assert sum(shares) == pytest.approx(1)
+    exact = torch.histc(numbers.clamp(limits.low, limits.high), len(shares), *limits) / 2001
+    assert (torch.tensor(shares) - exact).abs().max() < 0.01
+
+
+def test_other_traces_stand_beside_with_a_pattern_of_their_own() -> None:
+    trace, other = train(1), train(2)
+    plot = trace.plot("layers", others={"longer": other})
+    assert plot.table[0] == ("net.0.weight", trace.plot().table[0][1], other.plot().table[0][1])
+    bars = plot.figure.axes[0].containers
+    assert [each[0].get_hatch() or "" for each in bars] == ["", "////"]  # type: ignore[index]
+    assert len(links(plot)) == 4
+
+
+def test_update_by_weight_is_what_the_optimizer_did() -> None:
+    trace = train(2, histograms=True)
+    rates = trace.plot("curves", of="weights", measure="update", layers="net.0.weight").table
+    gradient = trace.plot("curves", measure="rms", layers="net.0.weight").table
+    weight = trace.plot("curves", of="weights", measure="rms", layers="net.0.weight").table
+    assert float(rates[0][2]) == pytest.approx(0.1 * float(gradient[0][2]) / float(weight[0][2]), rel=1e-3)
 
 
 def test_a_trace_without_gradients_has_no_plot() -> None:
@@ -127,16 +185,27 @@ def test_a_trace_without_gradients_has_no_plot() -> None:
         trace.plot("loss")
 
 
-def test_tensorboard_reads_the_loss_the_rate_and_each_layer(tmp_path: Path) -> None:
-    trace = train(3)
+def test_tensorboard_reads_curves_and_histograms(tmp_path: Path) -> None:
+    trace = train(3, histograms=True)
     trace.to_tensorboard(tmp_path)
     events = EventAccumulator(str(tmp_path)).Reload()
-    tags = set(events.Tags()["tensors"])
-    assert {"loss", "learning rate", "gradient norm/net.0.weight", "gradient zeros/net.2.bias"} <= tags
-    assert len(tags) == 2 + 3 * 4
-    read = [(event.step, make_ndarray(event.tensor_proto)) for event in events.Tensors("gradient norm/net.0.weight")]
-    rows = [row for row in trace.plot("training").table if row[0] == "net.0.weight"]
-    assert read == [(int(number), pytest.approx(float(norm), rel=1e-3)) for _name, number, norm in rows]
+    tags = set(events.Tags()["scalars"])
+    assert {
+        "loss",
+        "learning rate",
+        "gradient norm/net.0.weight",
+        "output std/net.1",
+        "weight update/net.2.bias",
+    } <= tags
+    assert len(tags) == 2 + 3 * 4 + 3 * 3 + 2 * 4
+    read = [(event.step, event.value) for event in events.Scalars("gradient norm/net.0.weight")]
+    (row,) = trace.plot("curves", layers="net.0.weight").table
+    assert [number for number, _norm in read] == [1, 2, 3]
+    assert read[0][1] == pytest.approx(float(row[2]), rel=1e-3)
+    histogram = events.Histograms("outputs/net.0")[0].histogram_value
+    assert histogram.num == sum(histogram.bucket) == 20
+    train(1).to_tensorboard(tmp_path / "plain")
+    assert len(EventAccumulator(str(tmp_path / "plain")).Reload().Tags()["scalars"]) == 2 + 3 * 4
 
 
 def test_without_matplotlib_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,147 +1,160 @@
-"""The charts of a trace, which Matplotlib draws: bars of layers, a heat map of layers and passes, a curve of losses."""
+"""The charts of series, which Matplotlib draws: bars of layers, curves and heat maps over passes, and losses."""
 
 import importlib
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from hookviz.picture.plots.series import Loss, Measure, Series
-from hookviz.support.messages import N_, _
-from hookviz.support.optional_modules import load_optional
+from hookviz.picture.plots.figures import (
+    BAR,
+    COLORS,
+    DASHES,
+    FILLS,
+    ROW,
+    TROUBLE,
+    label_of,
+    link_columns,
+    make_figure,
+    make_norm,
+    scale_axis,
+)
+from hookviz.picture.plots.series import Loss, Measure, Point, Series
+from hookviz.support.messages import _
 from hookviz.trace import TraceData
-from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.values import format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 7.2
-"""The width of a chart in inches: that of a cell's output."""
-ROW = 0.26
-"""The height of a layer in inches."""
-MAX_LINKS = 200
-"""More passes than this share links to their steps."""
-COLORS = "cividis"
-"""A scale that people with any kind of colour blindness read, and that is monotonous in grey."""
-BAR, TROUBLE = "#7c3aed", "#b45309"
-
-_LABELS: dict[Measure, str] = {
-    "norm": N_("norm of the gradient"),
-    "rms": N_("root mean square of the gradient"),
-    "zeros": N_("share of the gradient that is 0"),
-}
+MAX_POINTS = 5_000
+"""Curves with more points than this are a picture inside the SVG."""
 
 
-def make_figure(rows: int) -> "Figure":
-    """Make an empty figure with room for so many rows.
+class Bars:
+    """A bar for each layer in one pass, and a line from its smallest to its largest number in all passes.
 
-    Raises:
-        ImportError: Matplotlib is not installed; the message says how to install it.
+    With several traces, the bars of a layer stand below each other; those of the first lead to steps.
     """
-    missing = _('Plots need Matplotlib, which is not installed: install it with: pip install "hookviz[plots]"')
-    figure: Figure = load_optional("matplotlib.figure", missing).Figure(
-        figsize=(WIDTH, max(1.1 + ROW * rows, 2.4)), layout="constrained"
-    )
-    return figure
+
+    def __init__(
+        self, traces: Mapping[str, Sequence[Series]], pass_ids: Sequence[int], of: str, measure: Measure
+    ) -> None:
+        self._traces, self._pass_ids, self._measure = traces, pass_ids, measure
+        self.names = list(dict.fromkeys(series.name for shown in traces.values() for series in shown))
+        self.figure = make_figure(1.1 + ROW * len(self.names) * (1 + 0.6 * (len(traces) - 1)))
+        self._axes = self.figure.subplots()
+        values = [point.value for shown in traces.values() for series in shown for point in series.points]
+        scale_axis(self._axes, "x", values, measure)
+        for number in range(len(traces)):
+            self._draw(number)
+        self._axes.set_yticks(range(len(self.names)), self.names)
+        self._axes.invert_yaxis()
+        self._axes.set_xlabel(label_of(of, measure))
+        if len(traces) > 1:
+            self.figure.legend(list(traces), loc="outside upper center", ncols=len(traces), frameon=False)
+
+    def _draw(self, number: int) -> None:
+        """Draw the bars of a trace."""
+        shown = {series.name: series for series in list(self._traces.values())[number]}
+        height = 0.75 / len(self._traces)
+        places = [place - 0.375 + height * (number + 0.5) for place in range(len(self.names))]
+        points = [shown[name].at(self._pass_ids[number]) if name in shown else None for name in self.names]
+        lengths = [point.value if point and math.isfinite(point.value) else 0 for point in points]
+        color, pattern = FILLS[number % len(FILLS)]
+        bars = self._axes.barh(places, lengths, color=color, hatch=pattern, edgecolor="white", height=height * 0.95)
+        for bar, name, place, point in zip(bars, self.names, places, points, strict=True):
+            if name in shown:
+                _draw_range(self._axes, place, shown[name])
+            if point is not None and not number:
+                bar.set_url(f"#step-{point.step + 1}")
+            self._note_trouble(place, point)
+
+    def _note_trouble(self, place: float, point: Point | None) -> None:
+        """Write what has no bar: 0, NaN or Inf."""
+        if point is not None and self._measure != "mean" and (not point.value or not math.isfinite(point.value)):
+            within = ("axes fraction", "data")
+            text = format_number(point.value)
+            self._axes.annotate(text, (0.01, place), xycoords=within, va="center", color=TROUBLE)
 
 
-def draw_bars(trace: TraceData, series: Sequence[Series], measure: Measure, pass_id: int) -> "Figure":
-    """Draw a bar for each layer in one pass, and a line from its smallest to its largest number in all passes."""
-    figure = make_figure(len(series))
-    axes = figure.subplots()
-    names = [one.name for one in series]
-    points = [next((point for point in one.points if point.pass_id == pass_id), None) for one in series]
-    finite = [point.value if point and math.isfinite(point.value) else 0 for point in points]
-    _choose_scale(axes, [value for one in series for _pass, _step, value in one.points], measure)
-    bars = axes.barh(names, finite, color=BAR, height=0.7)
-    for bar, point in zip(bars, points, strict=True):
-        if point is not None:
-            bar.set_url(f"#step-{point.step + 1}")
-    for place, (one, point) in enumerate(zip(series, points, strict=True)):
-        _draw_range(axes, place, one)
-        if point is not None and (not point.value or not math.isfinite(point.value)):
-            axes.annotate(
-                format_number(point.value),
-                (0.01, place),
-                xycoords=("axes fraction", "data"),
-                va="center",
-                color=TROUBLE,
-            )
-    axes.invert_yaxis()
-    axes.set_xlabel(_(_LABELS[measure]))
-    if len(trace.lookup.passes) > 1:
-        axes.set_title(_("Pass {number}").format(number=format_pass_number(trace, pass_id)))
-    return figure
-
-
-def _draw_range(axes: "Axes", place: int, series: Series) -> None:
-    finite = [value for _pass, _step, value in series.points if math.isfinite(value) and value > 0]
+def _draw_range(axes: "Axes", place: float, series: Series) -> None:
+    finite = [value for _pass, _step, value in series.points if math.isfinite(value) and value]
     if len(finite) > 1:
         axes.plot([min(finite), max(finite)], [place, place], color="black", linewidth=1.2, marker="|", markersize=6)
 
 
-def _choose_scale(axes: "Axes", values: Sequence[float], measure: Measure) -> None:
-    """A share has a scale from 0 to 1; what spans several orders of magnitude, a logarithmic one."""
-    positive = [value for value in values if value > 0 and math.isfinite(value)]
-    if measure == "zeros":
-        axes.set_xlim(0, 1)
-    elif positive:
-        axes.set_xscale("log")
-        axes.set_xlim(min(positive) / 3, max(positive) * 2)
-
-
-def draw_heat_map(trace: TraceData, series: Sequence[Series], measure: Measure) -> "Figure":
+def draw_heat_map(trace: TraceData, series: Sequence[Series], of: str, measure: Measure) -> "Figure":
     """Draw a row for each layer and a column for each pass; what is 0, NaN or Inf has colours of its own."""
-    colors = importlib.import_module("matplotlib.colors")
-    figure = make_figure(len(series))
+    figure = make_figure(1.1 + ROW * len(series))
     axes = figure.subplots()
-    passes = sorted({point.pass_id for one in series for point in one.points})
-    columns = {pass_id: column for column, pass_id in enumerate(passes)}
-    first = trace.pass_number(passes[0]) if passes else 1
-    cells = [[math.nan] * len(passes) for _ignored in series]
+    numbers = sorted({trace.pass_number(point.pass_id) for one in series for point in one.points})
+    columns = {number: column for column, number in enumerate(numbers)}
+    cells = [[math.nan] * len(numbers) for _ignored in series]
     for row, one in zip(cells, series, strict=True):
         for point in one.points:
-            row[columns[point.pass_id]] = point.value
-    finite = [value for row in cells for value in row if math.isfinite(value) and (value > 0 or measure == "zeros")]
-    norm: Any = colors.Normalize(0, 1) if measure == "zeros" else colors.LogNorm(*_find_limits(finite))
-    palette = importlib.import_module("matplotlib").colormaps[COLORS].with_extremes(bad=TROUBLE, under="white")
-    across, down = (
-        [start - 0.5 + n for n in range(count + 1)] for start, count in ((first, len(passes)), (0, len(series)))
-    )
-    mesh = axes.pcolormesh(across, down, cells, norm=norm, cmap=palette, rasterized=True)
+            row[columns[trace.pass_number(point.pass_id)]] = point.value
+    norm, palette = make_norm([value for row in cells for value in row], measure)
+    down = [place - 0.5 for place in range(len(series) + 1)]
+    mesh = axes.pcolormesh(list_edges(numbers), down, cells, norm=norm, cmap=palette, rasterized=True)
     axes.set_yticks(range(len(series)), [one.name for one in series])
     axes.invert_yaxis()
     axes.set_xlabel(_("pass"))
-    _link_columns(axes, {first + columns[point.pass_id]: point.step for point in reversed(series[-1].points)})
-    figure.colorbar(mesh, label=_(_LABELS[measure]))
+    link_columns(axes, _find_steps(trace, series))
+    figure.colorbar(mesh, label=label_of(of, measure))
     return figure
 
 
-def _link_columns(axes: "Axes", steps: dict[int, int]) -> None:
-    """Let a click on a column lead to its step; of many passes, some share a link."""
-    rectangle = importlib.import_module("matplotlib.patches").Rectangle
-    numbers = sorted(steps)
-    stride = -(-len(numbers) // MAX_LINKS) or 1
-    for number in numbers[::stride]:
-        area = rectangle((number - 0.5, 0), stride, 1, transform=axes.get_xaxis_transform(), alpha=0)
-        area.set_url(f"#step-{steps[number] + 1}")
-        axes.add_patch(area)
+def list_edges(numbers: Sequence[int]) -> list[float]:
+    """Return where the columns of passes with these numbers begin, and where the last one ends.
+
+    A pass that is not in the trace is covered by the one before it.
+    """
+    return [*(number - 0.5 for number in numbers), numbers[-1] + 0.5]
 
 
-def _find_limits(values: Sequence[float]) -> tuple[float, float]:
-    low, high = (min(values), max(values)) if values else (1.0, 1.0)
-    return (low, high) if low < high else (low / 2, high * 2)
+def _find_steps(trace: TraceData, series: Sequence[Series]) -> dict[int, int]:
+    """Return the number of each pass → its first step that is shown."""
+    steps: dict[int, int] = {}
+    for one in series:
+        for point in one.points:
+            number = trace.pass_number(point.pass_id)
+            steps[number] = min(point.step, steps.get(number, point.step))
+    return steps
 
 
-def draw_losses(losses: Sequence[Loss]) -> "Figure":
-    """Draw the loss of each pass, and the learning rate if it changes."""
-    figure = make_figure(8)
+def draw_curves(trace: TraceData, series: Sequence[Series], of: str, measure: Measure) -> "Figure":
+    """Draw a curve for each layer over the passes: early layers are dark, late ones are light."""
+    figure = make_figure(max(3.2, 0.8 + 0.2 * len(series)))
     axes = figure.subplots()
-    numbers = [number for number, _loss in enumerate(losses, 1)]
+    is_large = sum(len(one.points) for one in series) > MAX_POINTS
+    palette = importlib.import_module("matplotlib").colormaps[COLORS]
+    for number, one in enumerate(series):
+        axes.plot(
+            [trace.pass_number(point.pass_id) for point in one.points],
+            [point.value for point in one.points],
+            color=palette(0.9 * number / max(len(series) - 1, 1)),
+            linestyle=DASHES[number % len(DASHES)],
+            label=one.name,
+            rasterized=is_large,
+        )
+    scale_axis(axes, "y", [point.value for one in series for point in one.points], measure)
+    axes.set_xlabel(_("pass"))
+    axes.set_ylabel(label_of(of, measure))
+    link_columns(axes, _find_steps(trace, series))
+    figure.legend(loc="outside right upper", frameon=False)
+    return figure
+
+
+def draw_losses(trace: TraceData, losses: Sequence[Loss]) -> "Figure":
+    """Draw the loss of each pass, and the learning rate if it changes."""
+    figure = make_figure(3.2)
+    axes = figure.subplots()
+    numbers = [trace.pass_number(loss.pass_id) for loss in losses]
     axes.plot(numbers, [loss.value for loss in losses], color=BAR)
     axes.set_xlabel(_("pass"))
     axes.set_ylabel(_("loss"))
+    link_columns(axes, {trace.pass_number(loss.pass_id): loss.step for loss in losses})
     rates = [loss.rate for loss in losses]
     if len({rate for rate in rates if rate is not None}) > 1:
         other = axes.twinx()

@@ -3,29 +3,39 @@
 import importlib
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
-from hookviz.picture.plots.charts import draw_bars, draw_heat_map, draw_losses
-from hookviz.picture.plots.series import MEASURES, Measure, Series, list_losses, list_series
+from hookviz.picture.plots.charts import Bars, draw_curves, draw_heat_map, draw_losses
+from hookviz.picture.plots.figures import label_of
+from hookviz.picture.plots.histograms import MAX_PANELS, draw_histograms, draw_histograms_of_training
+from hookviz.picture.plots.series import (
+    MEASURES,
+    Distributions,
+    Measure,
+    Series,
+    list_distributions,
+    list_losses,
+    list_series,
+)
 from hookviz.support.atomic_files import to_path, write_atomically
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _
 from hookviz.support.table import Table
 from hookviz.trace import TraceData
+from hookviz.trace.histogram_rows import SUBJECTS, HistogramRow
 from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.values import format_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Kind = Literal["layers", "training", "loss"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
-_MAX_ROWS = 2_000
-"""A longer table is cut: a page holds it whether somebody opens it or not."""
+_RASTER = 144
+"""Dots per inch of what is a picture inside the SVG: the colours of a heat map, and very many curves."""
+_LOOKS = ".hv-plot svg { max-width: 100%; height: auto; } .hv-plot th, .hv-plot td { text-align: left; }"
 _DARK = "<style>@media (prefers-color-scheme: dark) { svg { color: #e5e7eb; } }</style>"
 """Text and axes of a file follow the reader's theme; in a page they have the colour of its text."""
 
@@ -43,11 +53,15 @@ class Plot:
     def _svg(self) -> str:
         drawn = io.StringIO()
         with importlib.import_module("matplotlib").rc_context({"svg.fonttype": "none", "svg.hashsalt": "hookviz"}):
-            self.figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
+            self.figure.savefig(drawn, format="svg", transparent=True, dpi=_RASTER, metadata={"Date": None})
         svg = drawn.getvalue()
-        svg = svg[svg.index("<svg") :].replace("#000000", "currentColor").replace('xlink:href="#step', 'href="#step')
+        svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
+        label = _("Step {step}").format(step=r"\1")
+        svg = re.sub(r'<a xlink:href="#step-(\d+)"[^>]*>', rf'<a href="#step-\1" aria-label="{label}">', svg)
         svg = re.sub(r' id="[A-Za-z0-9]+_\d+"', "", svg)  # a page may have several plots
-        looks = 'fill="currentColor" style="max-width: 100%; height: auto"'
+        svg = re.sub(r"\s*<style.*?</style>", "", svg, flags=re.DOTALL)  # it would hold for the whole page
+        svg = re.sub(r' style="([^"]*)"', lambda found: _write_attributes(found[1]), svg)
+        looks = 'fill="currentColor" stroke-linejoin="round"'
         return svg.replace("<svg ", f'<svg role="group" aria-label="{escape(self.title)}" {looks} ', 1)
 
     def svg(self) -> str:
@@ -73,12 +87,8 @@ class Plot:
         write_atomically(drawn.getvalue(), path)
 
     def to_html(self) -> str:
-        """Return the plot as a part of a page, with its table folded below it."""
-        summary = _("The numbers")
-        return (
-            f'<figure class="hv-plot"><figcaption>{escape(self.title)}</figcaption>{self._svg}'
-            f"<details><summary>{summary}</summary>{self.table._repr_html_()}</details></figure>"
-        )
+        """Return the plot as a part of a page, with its table folded below it; it needs no script."""
+        return f"<style>{_LOOKS}</style>{write_markup(self)}"
 
     def _repr_mimebundle_(self, **_ignored: Any) -> dict[str, str]:
         return {"text/html": self.to_html(), "text/plain": repr(self)}
@@ -87,64 +97,224 @@ class Plot:
         return f"{self.title}\n{self.table}"
 
 
-def make_plot(trace: TraceData, kind: str, measure: str, step: int | None) -> Plot:
-    """Make the plot of a ``kind``; ``step`` is in the pass whose layers are shown.
+def write_markup(plot: Plot) -> str:
+    """Write a plot as a part of a page, without a style, which the policy of a page may forbid."""
+    summary = _("The numbers")
+    table = re.sub(r' style="[^"]*"', "", plot.table._repr_html_())
+    return (
+        f'<figure class="hv-plot"><figcaption>{escape(plot.title)}</figcaption>{plot.svg()}'
+        f"<details><summary>{summary}</summary>{table}</details></figure>"
+    )
+
+
+def _write_attributes(style: str) -> str:
+    """Write a style as attributes of SVG: the security policy of a page allows these, and no styles of elements."""
+    pairs = [pair.partition(":") for pair in style.split(";") if pair.strip()]
+    attributes = []
+    for name, _colon, value in pairs:
+        if name.strip() == "font":
+            attributes.append(f'font-size="{value.split()[0]}" font-family="sans-serif"')
+        else:
+            attributes.append(f'{name.strip()}="{value.strip()}"')
+    return " " + " ".join(attributes) if attributes else ""
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """What the user asks of a plot; ``hookviz.Trace.plot`` describes each option."""
+
+    kind: str = "layers"
+    of: str = "gradients"
+    measure: str = "norm"
+    layers: str = "*"
+    step: int | None = None
+    others: Mapping[str, TraceData] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Check the options.
+
+        Raises:
+            ValueError: there is no such kind, subject or measure.
+        """
+        for name, value, allowed in (
+            ("kind", self.kind, KINDS),
+            ("of", self.of, SUBJECTS),
+            ("measure", self.measure, MEASURES),
+        ):
+            if value not in allowed:
+                raise ValueError(
+                    _("There is no {name} {value!r} of a plot: choose one of {allowed}.").format(
+                        name=name, value=value, allowed=", ".join(allowed)
+                    )
+                )
+        if self.others and self.kind != "layers":
+            raise ValueError(_('Other traces stand beside this one in the kind "layers" only.'))
+
+    @property
+    def checked_measure(self) -> Measure:
+        """The measure, which is one of those that there are."""
+        return cast("Measure", self.measure)
+
+    def find_series(self, trace: TraceData) -> list[Series]:
+        """Return the series that the plot shows.
+
+        Raises:
+            ValueError: nothing was recorded that it could show.
+        """
+        found = list_series(trace, self.of, self.checked_measure, self.layers)
+        if not found:
+            raise ValueError(self._explain_nothing())
+        return found
+
+    def find_distributions(self, trace: TraceData) -> list[Distributions]:
+        """Return the distributions that the plot shows, no more than fit.
+
+        Raises:
+            ValueError: nothing was recorded that it could show.
+        """
+        found = list_distributions(trace, self.of, self.layers)
+        if not found:
+            raise ValueError(self._explain_nothing())
+        return found
+
+    def _explain_nothing(self) -> str:
+        if self.layers != "*":
+            return _("There is nothing to plot: no layer is named like {layers!r}.").format(layers=self.layers)
+        return _("There is nothing to plot: nothing was recorded that has this measure.")
+
+
+def make_plot(trace: TraceData, options: PlotOptions) -> Plot:
+    """Make a plot of a trace.
 
     Raises:
         ImportError: Matplotlib is not installed.
-        ValueError: there is no such kind or measure, or the trace has nothing to plot.
+        ValueError: there is no such plot, or the trace has nothing to plot.
     """
-    _check("kind", kind, KINDS)
-    _check("measure", measure, MEASURES)
-    if kind == "loss":
-        return _plot_losses(trace)
-    chosen = cast("Measure", measure)
-    series = list_series(trace, chosen)
-    if not series:
-        raise ValueError(_("There is nothing to plot: no gradient of a leaf was recorded."))
-    if kind == "training":
-        return _plot_training(trace, series, chosen)
-    pass_id = trace.rows[step].pass_id if step is not None else series[-1].points[-1].pass_id
-    return _plot_layers(trace, series, chosen, pass_id)
+    options.check()
+    return _MAKERS[options.kind](trace, options)
 
 
-def _plot_layers(trace: TraceData, series: Sequence[Series], measure: Measure, pass_id: int) -> Plot:
-    values = [(one.name, next((x.value for x in one.points if x.pass_id == pass_id), None)) for one in series]
-    rows = [(name, "" if value is None else format_number(value, 4)) for name, value in values]
-    figure = draw_bars(trace, series, measure, pass_id)
-    return Plot(_("Gradients of the layers"), figure, _make_table([_("layer"), measure], rows))
+def list_plots(trace: TraceData) -> list[tuple[str, PlotOptions]]:
+    """List the plots that show something of a trace, each with its name, without drawing them."""
+    several = len(trace.lookup.passes) > 1
+    listed = [(_("Gradients"), PlotOptions("layers"))] if trace.lookup.leaf_names else []
+    if listed and several:
+        listed.append((_("Passes"), PlotOptions("training")))
+    if several and trace.losses:
+        listed.append((_("Loss"), PlotOptions("loss")))
+    known = {row.of for row in trace.histograms}
+    return listed + [(_(_NAMES[of]), PlotOptions("histograms", of=of)) for of in SUBJECTS if of in known]
 
 
-def _plot_training(trace: TraceData, series: Sequence[Series], measure: Measure) -> Plot:
-    rows = [
-        (one.name, format_pass_number(trace, point.pass_id), format_number(point.value, 4))
-        for one in series
-        for point in one.points
+def _plot_layers(trace: TraceData, options: PlotOptions) -> Plot:
+    own = options.find_series(trace)
+    shown = {_("this trace"): own, **{name: options.find_series(other) for name, other in options.others.items()}}
+    last = own[-1].points[-1].pass_id if options.step is None else trace.rows[options.step].pass_id
+    pass_ids = [last, *(max(one.points[-1].pass_id for one in shown[name]) for name in options.others)]
+    bars = Bars(shown, pass_ids, options.of, options.checked_measure)
+    values = [
+        [_find_value(series, name, at) for series, at in zip(shown.values(), pass_ids, strict=True)]
+        for name in bars.names
     ]
-    table = _make_table([_("layer"), _("pass"), measure], rows)
-    return Plot(_("Gradients of the layers in each pass"), draw_heat_map(trace, series, measure), table)
+    rows = [(name, *each) for name, each in zip(bars.names, values, strict=True)]
+    head = [_("layer"), *([options.measure] if len(shown) == 1 else shown)]
+    in_pass = (
+        _(", pass {number}").format(number=format_pass_number(trace, last)) if len(trace.lookup.passes) > 1 else ""
+    )
+    return Plot(_title(options.of) + in_pass, bars.figure, Table(rows, head, _as_cells))
 
 
-def _plot_losses(trace: TraceData) -> Plot:
+def _find_value(series: Sequence[Series], name: str, pass_id: int) -> str:
+    point = next((one.at(pass_id) for one in series if one.name == name), None)
+    return "" if point is None else format_number(point.value, 4)
+
+
+def _plot_training(trace: TraceData, options: PlotOptions) -> Plot:
+    series = options.find_series(trace)
+    draw = draw_curves if options.kind == "curves" else draw_heat_map
+    figure = draw(trace, series, options.of, options.checked_measure)
+    rows = [(one.name, *_sum_up([point.value for point in one.points])) for one in series]
+    title = f"{_title(options.of)}: {label_of(options.of, options.checked_measure)}"
+    return Plot(title, figure, Table(rows, _list_heads(), _as_cells))
+
+
+def _list_heads() -> list[str]:
+    """Return the heads of a table with a line for each curve."""
+    return [_("layer"), _("passes"), _("first"), _("smallest"), _("largest"), _("last")]
+
+
+def _sum_up(values: Sequence[float]) -> tuple[str, ...]:
+    """Describe a curve in numbers: a table of each of its points would be a long one."""
+    described = (values[0], min(values), max(values), values[-1])
+    return (str(len(values)), *(format_number(value, 4) for value in described))
+
+
+def _plot_histograms(trace: TraceData, options: PlotOptions) -> Plot:
+    found = options.find_distributions(trace)
+    passes = sorted({pass_id for one in found for pass_id in one.rows})
+    title = _title(options.of)
+    if len(found) > MAX_PANELS:
+        title += _(" – the first {shown} of {count}: choose others with layers=").format(
+            shown=MAX_PANELS, count=len(found)
+        )
+    shown = found[:MAX_PANELS]
+    if len(passes) > 1 and options.step is None:
+        figure = draw_histograms_of_training(trace, shown)
+    else:
+        wanted = passes[-1] if options.step is None else trace.rows[options.step].pass_id
+        shown = [one for one in shown if wanted in one.rows]
+        if not shown:
+            raise ValueError(_("There is nothing to plot: this pass has no histograms."))
+        figure = draw_histograms(shown, wanted)
+        passes = [wanted]
+    rows = [
+        (one.name, *_sum_up_histograms([row for pass_id, row in one.rows.items() if pass_id in passes]))
+        for one in shown
+    ]
+    head = [_("layer"), _("passes"), _("mean"), "std", _("share of zeros"), _("read"), _("of")]
+    return Plot(title, figure, Table(rows, head, _as_cells))
+
+
+def _sum_up_histograms(rows: Sequence[HistogramRow]) -> tuple[str, ...]:
+    """Describe the last of several distributions, after their number."""
+    last = rows[-1]
+    numbers = (format_number(number, 3) for number in (last.mean, last.std, last.zeros))
+    return (str(len(rows)), *numbers, f"{last.read + last.nonfinite:,}", f"{last.total:,}")
+
+
+def _plot_losses(trace: TraceData, options: PlotOptions) -> Plot:
     losses = list_losses(trace)
     if not losses:
         raise ValueError(_("There is nothing to plot: no pass started at a single number."))
-    rows = [
-        (format_pass_number(trace, one.pass_id), *(("" if x is None else format_number(x, 4)) for x in one[2:]))
-        for one in losses
-    ]
-    table = _make_table([_("pass"), _("loss"), _("learning rate")], rows)
-    return Plot(_("The loss of each pass"), draw_losses(losses), table)
+    rates = [one.rate for one in losses if one.rate is not None]
+    curves = [(_("loss"), [one.value for one in losses]), *([(_("learning rate"), rates)] if rates else [])]
+    rows = [(name, *_sum_up(values)) for name, values in curves]
+    return Plot(_("The loss of each pass"), draw_losses(trace, losses), Table(rows, _list_heads(), _as_cells))
 
 
-def _make_table(head: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table[tuple[str, ...]]:
-    return Table(rows[:_MAX_ROWS], head, lambda row: row)
+_MAKERS: dict[str, Callable[[TraceData, PlotOptions], Plot]] = {
+    "layers": _plot_layers,
+    "curves": _plot_training,
+    "training": _plot_training,
+    "histograms": _plot_histograms,
+    "loss": _plot_losses,
+}
+KINDS = tuple(_MAKERS)
+_NAMES = {
+    "gradients": N_("Histograms: gradients"),
+    "outputs": N_("Histograms: outputs"),
+    "weights": N_("Histograms: weights"),
+}
+_TITLES = {
+    "gradients": N_("Gradients of the layers"),
+    "outputs": N_("Outputs of the layers"),
+    "weights": N_("Weights of the layers"),
+}
 
 
-def _check(name: str, value: object, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise ValueError(
-            _("There is no {name} {value!r} of a plot: choose one of {allowed}.").format(
-                name=name, value=value, allowed=", ".join(allowed)
-            )
-        )
+def _title(of: str) -> str:
+    return _(_TITLES[of])
+
+
+def _as_cells(row: tuple[str, ...]) -> tuple[str, ...]:
+    return row

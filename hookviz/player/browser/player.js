@@ -20,6 +20,7 @@ import { Panel } from "./panel/panel.js";
 import { titlePins } from "./picture/pin_titles.js";
 import { makePictures } from "./compare/side_by_side.js";
 import { namePlayer, numberPlayers } from "./host/player_names.js";
+import { makePlotsDialog } from "./panel/plots_dialog.js";
 import { Predict } from "./predict/predict.js";
 import { Room } from "./predict/room.js";
 import { makeShareMenu } from "./host/share_menu.js";
@@ -140,12 +141,14 @@ function buildPlayer(root, model, loaded, signal) {
   const firings = makeFiringsTable(context);
   const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
   const [switches, room] = [makeSwitches(context, panel), new Room(context, panel, predict)];
-  const menu = makeViewMenu(context, panel, [timeline.tools ?? []].flat());
+  const plots = makePlotsDialog(context);
+  const menu = makeViewMenu(context, panel, [...[timeline.tools ?? []].flat(), ...plots.button]);
   const [findings, help, contents] = [makeFindings(context, panel), makeHelpDialog(context), new Contents(context, panel)];
   const actions = {
     ...movementActions(context, pictures.openBox),
     help: help.toggle,
     ...makeEscape(context, panel).actions,
+    ...plots.actions,
     ...[predict, room, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
   const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(say(key)));
@@ -162,8 +165,8 @@ function buildPlayer(root, model, loaded, signal) {
   root.append(frame, findings.pane, firings.pane);
   measureAround(frame, contents, foot, signal);
   predict.score.append(room.button);
-  root.append(makeNotes(allNotes(loaded, shown)), help.dialog);
-  handleKeys(root, help.dialog, act, signal);
+  root.append(makeNotes(allNotes(loaded, shown)), help.dialog, ...plots.parts);
+  handleKeys(root, act, signal);
   paintOnChange(context, { pictures, panel, firings, timeline, contents, predict, breakpoints, controls });
   switches.showFlipMessage();
   followLinks(context, panel);

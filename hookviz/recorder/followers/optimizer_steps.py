@@ -17,7 +17,7 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import profile_step, read_grad
 from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import fingerprint_of
-from hookviz.recorder.follower import Follower
+from hookviz.recorder.follower import Follower, Followers
 from hookviz.recorder.followers.moved_parameters import MovedParameters
 from hookviz.recorder.followers.training_tracker import (
     Given,
@@ -73,9 +73,14 @@ class OptimizerTracker(Follower):
     """Follows the optimizer steps in the thread of a recording."""
 
     def __init__(
-        self, session: Session, training: TrainingTracker, groups: OptimizerGroups, moved: MovedParameters
+        self,
+        session: Session,
+        training: TrainingTracker,
+        groups: OptimizerGroups,
+        moved: MovedParameters,
+        followers: Followers,
     ) -> None:
-        self.session, self.trace = session, session.trace
+        self.session, self.trace, self.followers = session, session.trace, followers
         self.training, self.groups, self.moved = training, groups, moved
         self._numbers: IdentityMap[int] = IdentityMap()
         self._numbers_by_reference: dict[int, tuple[weakref.ref[Optimizer], int]] = {}
@@ -106,6 +111,7 @@ class OptimizerTracker(Follower):
         step = self._running[-1]
         step.row = len(self.trace.rows)
         self._log("optimizer_step", step, after=len(self.trace.values) - 1)
+        self.followers.tell("optimizer_stepped", optimizer)
         moves, step.copies = measure_moves(step.copies), ()
         self.session.attempt(self._add_update, step, moves)
 

@@ -137,6 +137,7 @@ class CallTracker:
         labelled = list(labelled_leaves("output", result))
         self.owners.outputs.note(call.index, labelled)
         items = [item for _, item in labelled]
+        self.followers.tell("call_returned", len(self.trace.rows) - 1, items)
         self._note_result(call, result, items)
         if self._follows_tensors(call, self.trace.calls[call.index]):
             self.flow.note(call.index, items)

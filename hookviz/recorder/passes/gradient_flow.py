@@ -3,7 +3,7 @@
 A hook may edit one of them in place, and others with it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -66,6 +66,10 @@ class InPlaceEdits:
         return self._parts.pop(place, None)
 
 
+def _ignore(*_ignored: Any) -> None:
+    """Listen to nothing."""
+
+
 Parts = tuple[tuple[int | None, int, int | None], ...]
 
 
@@ -105,6 +109,8 @@ class GradientFlow:
         self._grad_before: dict[int, int | None] = {}
         """Leaf → the value of its ``.grad`` before accumulation."""
         self.edits = InPlaceEdits()
+        self.on_accumulate: Callable[[int, torch.Tensor | None, torch.Tensor], None] = _ignore
+        """What is told that a ``.grad`` was written: the step, the gradient if known, the leaf."""
         self._computing: int | None = None
         """The node that is computing now, as far as an observer in front of it shows."""
 
@@ -239,13 +245,14 @@ class GradientFlow:
         self._incoming[node] = inputs
         self._computing = node
         if node in self._leaves:
-            self._grad_before[node] = value_of(self._fingerprint_grad(node))
+            leaf = self.find_leaf(node)
+            self._grad_before[node] = None if leaf is None else value_of(self.probe.fingerprint(read_grad(leaf)))
 
     def node_computed(self, node: int, outputs: Gradients, inputs: Gradients) -> list[Fingerprint | None]:
         """Record that a node has computed ``outputs`` from ``inputs``; return what it is about to send."""
         self._note_inputs(node, inputs)
         if node in self._leaves:
-            self.log_accumulate(node)
+            self.log_accumulate(node, inputs)
             return []
         return self._log_compute(node, outputs, self._incoming.pop(node, []))
 
@@ -259,7 +266,7 @@ class GradientFlow:
             if place is not None and fingerprint is not None:
                 self._sent.setdefault(place, []).append((node, slot, fingerprint))
 
-    def log_accumulate(self, node: int) -> None:
+    def log_accumulate(self, node: int, gradients: Gradients = ()) -> None:
         """Record once that AccumulateGrad has written ``.grad``, though several observers may call this."""
         if node not in self._grad_before:
             return
@@ -269,19 +276,16 @@ class GradientFlow:
         self._computing = None
         if incoming is None or leaf is None or read_grad(leaf) is None:
             return
+        after, gradient = incoming.value, gradients[0] if gradients else None
         if before is None:
-            after = incoming.value
+            gradient = read_grad(leaf)
         else:
             after = None if node in self.unreadable_grads else self.probe.measure(read_grad(leaf))
-        self._log("accumulate", node, 0, before=before, after=after)
+        self.on_accumulate(self._log("accumulate", node, 0, before=before, after=after), gradient, leaf)
 
     def find_leaf(self, node: int) -> torch.Tensor | None:
         """Return the leaf of an AccumulateGrad node, if it still exists."""
         return self._leaves[node]()
-
-    def _fingerprint_grad(self, node: int) -> Fingerprint | None:
-        leaf = self.find_leaf(node)
-        return None if leaf is None else self.probe.fingerprint(read_grad(leaf))
 
     def _note_inputs(self, node: int, gradients: Gradients) -> None:
         """Note the inputs of a node, unless an observer in front of it did so."""

@@ -119,7 +119,7 @@ class PassObserver(GradientFlow):
         """Record that a node without hooks of the user's behind it has computed ``outputs`` from ``inputs``."""
         if node in self._leaves:
             self._note_inputs(node, inputs)
-            self.log_accumulate(node)
+            self.log_accumulate(node, inputs)
         else:
             # An observer may have been put in front of the node while it ran: it saw no inputs.
             incoming = self._incoming.pop(node) if node in self._incoming else self.collect_inputs(node, inputs)

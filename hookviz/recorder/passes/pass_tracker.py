@@ -5,6 +5,7 @@ Observers are put into the graph before each pass and removed after it.
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -141,6 +142,7 @@ class PassTracker:
         self.followers.tell("pass_begins", PassStart(running_pass, roots, names, inputs))
         self.followed.node_count, self.followed.observed_count = len(snapshot.all_nodes), len(snapshot.nodes)
         self.late_hooks.mark_retained(snapshot)
+        observer.on_accumulate = partial(self.followers.tell, "accumulated")
         observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
         self.session.attempt(self.saved_tensors.capture, snapshot)
         self.owners.write_owners(snapshot)

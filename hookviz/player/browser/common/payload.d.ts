@@ -2,7 +2,7 @@
 
 export type Norm = number | string | null;
 export type PictureText = [number, string, string[]];
-export type Chunk = StepsChunk | View | IndexChunk;
+export type Chunk = StepsChunk | View | IndexChunk | PlotChunk;
 
 /** A question that is asked before a step. The answer is numbers, or one of several choices. */
 export interface Question {
@@ -187,6 +187,11 @@ export interface IndexChunk {
   steps: number[][];
 }
 
+/** A plot as a part of a page: an SVG whose marks lead to steps, and its numbers; or why there is none. */
+export interface PlotChunk {
+  markup: string;
+}
+
 /** A row of the table of firings. */
 export interface FiringRow {
   step: number;
@@ -285,8 +290,8 @@ export interface Content {
   runs: RunContent[];
   /** The number of steps whose words are in one chunk. */
   chunk_size: number;
-  /** The chunks that are sent first: ``steps0`` …, the views by their names, and ``index``. */
-  chunks: { [key: string]: StepsChunk | View | IndexChunk | string };
+  /** The chunks that are sent first: ``steps0`` …, the views by their names, ``index``, and ``plot0`` … */
+  chunks: { [key: string]: StepsChunk | View | IndexChunk | PlotChunk | string };
   svgs: string[];
   /** Whether boxes are collapsed into groups, which can be opened. */
   grouped: boolean;
@@ -294,6 +299,8 @@ export interface Content {
   internal: boolean;
   /** The pictures with the tensors; empty if there are none. */
   layers: string;
+  /** The names of the plots; the chunks ``plot0`` … hold them, or the kernel draws them. */
+  plots: string[];
   /** What the player shows, as a phrase: the name of the player for screen readers. */
   about: string;
   /** The statement that started the pass, or the name of the script: the title of a page. */

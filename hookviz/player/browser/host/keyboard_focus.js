@@ -120,16 +120,17 @@ function followUse(root, letGo, signal) {
 /**
  * Carries out the player's keys, and keeps all keys but Tab from the notebook.
  * @param {HTMLElement} root
- * @param {HTMLDialogElement} dialog
  * @param {(action: string) => void} act
  * @param {AbortSignal} signal
  */
-export function handleKeys(root, dialog, act, signal) {
+export function handleKeys(root, act, signal) {
   listen(root, "keydown", (event) => {
     if (event.key === "Tab") return;
     event.stopPropagation();
     const action = actionOf(event, Boolean(closestTarget(event, "button, summary, a, input, select")));
-    if (!action || (dialog.open && action !== "help")) return;
+    // An open dialog keeps its keys, but for the one that closes it.
+    const open = /** @type {HTMLElement | null} */ (root.querySelector("dialog[open]"));
+    if (!action || (open && action !== open.dataset.action)) return;
     event.preventDefault();
     // A held Escape key repeats, and would leave at once.
     if (action === "escape" && event.repeat) return;

@@ -29,6 +29,7 @@ export function followLinks(context, panel) {
     // The notebook or page would look for a heading with that name.
     event.preventDefault();
     event.stopPropagation();
+    link.closest("dialog")?.close();
     goToTarget(context, panel, target);
     // The player gets the focus for the next key. Only its panel is scrolled into view: the player may be larger than the screen.
     root.focus({ preventScroll: true });

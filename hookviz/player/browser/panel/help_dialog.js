@@ -1,26 +1,51 @@
-// The list of keys.
+// Dialogs over the player, and the one with the list of keys.
 
-import { findElement, listen, makeElement, makeTextButton } from "../common/dom.js";
+import { listen, makeElement, makeTextButton } from "../common/dom.js";
 import { HELP } from "../common/key_bindings.js";
 
 /** @import { Actions, Context } from "../common/types" */
 
 /**
- * Makes the list of keys. The dialog element keeps the focus inside, and restores it when it closes.
+ * Makes a dialog. The dialog element keeps the focus inside, and restores it when it closes.
  * @param {Context} context
+ * @param {string} name of its action, and of its label
+ * @param {HTMLElement} head beside the button that closes it
+ * @param {HTMLElement} body scrolls if it is too long for the screen, so it can be focused then
  */
-export function makeHelpDialog({ say, signal }) {
-  const title = say("help");
-  const dialog = makeElement("dialog", "hv-help", "", { "aria-label": title });
-  const list = makeElement("dl", "hv-help-list");
-  const close = makeTextButton(say("close"), () => dialog.close(), signal);
-  const head = makeElement("div", "hv-help-head");
+export function makeDialog({ say, signal }, name, head, body) {
+  const dialog = makeElement("dialog", `hv-help hv-${name}`, "", { "aria-label": say(name), "data-action": name });
+  const row = makeElement("div", "hv-help-head");
   // First, since the button gets the focus: a long list would otherwise open scrolled to its end.
-  head.append(close, makeElement("p", "hv-help-title", title));
-  dialog.append(head, list);
+  row.append(makeTextButton(say("close"), () => dialog.close(), signal), head);
+  dialog.append(row, body);
+  // In the middle of the player, which may not be the middle of a page with a side bar, and on the screen.
+  const place = () => {
+    const around = dialog.parentElement?.getBoundingClientRect();
+    dialog.style.setProperty("--hv-around", `${around?.width ?? innerWidth}px`);
+    const half = dialog.offsetWidth / 2 + 12;
+    if (around) dialog.style.left = `${Math.max(half, Math.min(innerWidth - half, around.left + around.width / 2))}px`;
+    if (body.scrollHeight > body.clientHeight + 1) body.tabIndex = 0;
+    else body.removeAttribute("tabindex");
+  };
+  const toggle = () => {
+    if (dialog.open) return dialog.close();
+    dialog.showModal();
+    place();
+  };
   // A click on the dialog element itself is outside of its content.
   listen(dialog, "click", (event) => event.target === dialog && dialog.close(), signal);
-  listen(window, "resize", () => dialog.open && place(dialog), signal);
+  listen(window, "resize", () => dialog.open && place(), signal);
+  return { dialog, toggle, place };
+}
+
+/**
+ * Makes the list of keys.
+ * @param {Context} context
+ */
+export function makeHelpDialog(context) {
+  const { say } = context;
+  const list = makeElement("dl", "hv-help-list");
+  const { dialog, toggle } = makeDialog(context, "help", makeElement("p", "hv-help-title", say("help")), list);
   /**
    * Lists the keys that do something in this player.
    * @param {Actions} actions
@@ -33,24 +58,5 @@ export function makeHelpDialog({ say, signal }) {
       list.append(row);
     }
   };
-  const open = () => {
-    dialog.showModal();
-    place(dialog);
-  };
-  return { dialog, fill, toggle: () => (dialog.open ? dialog.close() : open()) };
-}
-
-/**
- * Places the dialog in the middle of the player, which may not be the middle of a page with a side bar, and on the
- * screen. A list that is too long for the screen scrolls, so it can be focused.
- * @param {HTMLDialogElement} dialog
- */
-function place(dialog) {
-  const around = dialog.parentElement?.getBoundingClientRect();
-  dialog.style.setProperty("--hv-around", `${around?.width ?? innerWidth}px`);
-  const half = dialog.offsetWidth / 2 + 12;
-  if (around) dialog.style.left = `${Math.max(half, Math.min(innerWidth - half, around.left + around.width / 2))}px`;
-  const list = findElement(dialog, ".hv-help-list");
-  if (list.scrollHeight > list.clientHeight + 1) list.tabIndex = 0;
-  else list.removeAttribute("tabindex");
+  return { dialog, fill, toggle };
 }
