@@ -67,6 +67,7 @@ CHANGES: dict[str, Change] = {
     "n": Change("deep", "ArrowRight ArrowRight ArrowRight", PICTURE),
     "l": Change("a_to_e", "", "player => player.matches('.hv-large')"),
     "f": Change("a_to_e", "", "player => document.fullscreenElement === player"),
+    "v": Change("deep", "", "player => player.querySelector('.hv-plots').open"),
     "w": Change("deep", "", "player => player.querySelector('.hv-found').open"),
     "Escape": Change("a_to_e", "?", HELP),
     "Shift+Enter": Change("a_to_e", "ArrowRight", "player => document.activeElement === player"),
@@ -97,7 +98,7 @@ CHANGES: dict[str, Change] = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("keys")
     recorded().to_html(folder / "a_to_e.html")
-    record_a_deep_net().to_html(folder / "deep.html")
+    record_a_deep_net().to_html(folder / "deep.html", plots=True)
     hv.whatif(nine_hooks).to_html(folder / "whatif.html")
     return folder
 

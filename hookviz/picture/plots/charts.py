@@ -14,6 +14,7 @@ from hookviz.picture.plots.figures import (
     TROUBLE,
     label_of,
     link_columns,
+    link_row,
     make_figure,
     make_norm,
     scale_axis,
@@ -62,12 +63,12 @@ class Bars:
         points = [shown[name].at(self._pass_ids[number]) if name in shown else None for name in self.names]
         lengths = [point.value if point and math.isfinite(point.value) else 0 for point in points]
         color, pattern = FILLS[number % len(FILLS)]
-        bars = self._axes.barh(places, lengths, color=color, hatch=pattern, edgecolor="white", height=height * 0.95)
-        for bar, name, place, point in zip(bars, self.names, places, points, strict=True):
+        self._axes.barh(places, lengths, color=color, hatch=pattern, edgecolor="white", height=height * 0.95)
+        for row, (name, place, point) in enumerate(zip(self.names, places, points, strict=True)):
             if name in shown:
                 _draw_range(self._axes, place, shown[name])
             if point is not None and not number:
-                bar.set_url(f"#step-{point.step + 1}")
+                link_row(self._axes, row, point.step)
             self._note_trouble(place, point)
 
     def _note_trouble(self, place: float, point: Point | None) -> None:

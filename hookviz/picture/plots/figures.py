@@ -107,18 +107,27 @@ def scale_axis(axes: "Axes", which: str, values: Sequence[float], measure: Measu
 
 def link_panel(axes: "Axes", step: int) -> None:
     """Let a click anywhere in a chart lead to a step."""
-    area = importlib.import_module("matplotlib.patches").Rectangle((0, 0), 1, 1, transform=axes.transAxes, alpha=0)
-    area.set_url(f"#step-{step + 1}")
-    axes.add_patch(area)
+    _link_area(axes, (0, 0, 1, 1), axes.transAxes, step)
+
+
+def link_row(axes: "Axes", row: int, step: int) -> None:
+    """Let a click anywhere in a row of bars lead to a step: some bars are too short for it."""
+    _link_area(axes, (0, row - 0.5, 1, 1), axes.get_yaxis_transform(), step)
 
 
 def link_columns(axes: "Axes", steps: Mapping[int, int], most: int = MAX_LINKS) -> None:
     """Let a click on a column lead to its step (number of a pass → step); beyond ``most`` links, passes share one."""
-    rectangle = importlib.import_module("matplotlib.patches").Rectangle
     numbers = sorted(steps)
     stride = -(-len(numbers) // most) or 1
     for start in range(0, len(numbers), stride):
         first, last = numbers[start], numbers[min(start + stride, len(numbers)) - 1]
-        area = rectangle((first - 0.5, 0), last - first + 1, 1, transform=axes.get_xaxis_transform(), alpha=0)
-        area.set_url(f"#step-{steps[first] + 1}")
-        axes.add_patch(area)
+        _link_area(axes, (first - 0.5, 0, last - first + 1, 1), axes.get_xaxis_transform(), steps[first])
+
+
+def _link_area(axes: "Axes", box: tuple[float, float, float, float], transform: Any, step: int) -> None:
+    """Lay an area that nobody sees over a chart, (left, bottom, width, height) as a transform reads them."""
+    left, bottom, width, height = box
+    rectangle = importlib.import_module("matplotlib.patches").Rectangle
+    area = rectangle((left, bottom), width, height, transform=transform, alpha=0, zorder=10)
+    area.set_url(f"#step-{step + 1}")
+    axes.add_patch(area)
