@@ -57,7 +57,9 @@ class Plot:
         svg = drawn.getvalue()
         svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
         label = _("Step {step}").format(step=r"\1")
-        svg = re.sub(r'<a xlink:href="#step-(\d+)"[^>]*>', rf'<a href="#step-\1" aria-label="{label}">', svg)
+        svg = re.sub(
+            r'<a xlink:href="#step-(\d+)"[^>]*>', rf'<a href="#step-\1" aria-label="{label}" pointer-events="all">', svg
+        )
         svg = re.sub(r' id="[A-Za-z0-9]+_\d+"', "", svg)  # a page may have several plots
         svg = re.sub(r"\s*<style.*?</style>", "", svg, flags=re.DOTALL)  # it would hold for the whole page
         svg = re.sub(r' style="([^"]*)"', lambda found: _write_attributes(found[1]), svg)
