@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 
 _RASTER = 144
 """Dots per inch of what is a picture inside the SVG: the colours of a heat map, and very many curves."""
-_LOOKS = ".hv-plot svg { max-width: 100%; height: auto; } .hv-plot th, .hv-plot td { text-align: left; }"
+_LOOKS = (
+    ".hv-plot { overflow-x: auto; } .hv-plot > svg { width: 100%; min-width: 560px; max-width: 720px; height: auto; } "
+    ".hv-plot th, .hv-plot td { text-align: left; }"
+)
+"""On a phone, a plot is scrolled sideways: its text would be too small."""
 _DARK = "<style>@media (prefers-color-scheme: dark) { svg { color: #e5e7eb; } }</style>"
 """Text and axes of a file follow the reader's theme; in a page they have the colour of its text."""
 
