@@ -167,6 +167,17 @@ def test_other_traces_stand_beside_with_a_pattern_of_their_own() -> None:
     assert len(links(plot)) == 4
 
 
+def test_names_are_shown_as_they_are() -> None:
+    names = ("_first", "cost_in_$_and_$", "梯度")
+    leaves = {name: torch.tensor([3.0, 4.0], requires_grad=True) for name in names}
+    with hv.record(names=leaves, histograms=True) as trace:
+        for _ in range(2):
+            sum(leaves.values(), torch.zeros(2)).sum().backward()
+    for kind in ("layers", "curves", "training", "histograms"):
+        texts = [(element.text or "").strip() for element in ET.fromstring(trace.plot(kind).svg()).iter()]
+        assert set(names) <= {text.partition("\n")[0] for text in texts}
+
+
 def test_update_by_weight_is_what_the_optimizer_did() -> None:
     trace = train(2, histograms=True)
     rates = trace.plot("curves", of="weights", measure="update", layers="net.0.weight").table

@@ -18,6 +18,7 @@ from hookviz.picture.plots.figures import (
     make_figure,
     make_norm,
     scale_axis,
+    write_name,
 )
 from hookviz.picture.plots.series import Loss, Measure, Point, Series
 from hookviz.support.messages import _
@@ -49,11 +50,13 @@ class Bars:
         scale_axis(self._axes, "x", values, measure)
         for number in range(len(traces)):
             self._draw(number)
-        self._axes.set_yticks(range(len(self.names)), self.names)
+        self._axes.set_yticks(range(len(self.names)), [write_name(name) for name in self.names])
         self._axes.invert_yaxis()
         self._axes.set_xlabel(label_of(of, measure))
         if len(traces) > 1:
-            self.figure.legend(list(traces), loc="outside upper center", ncols=len(traces), frameon=False)
+            self.figure.legend(
+                [write_name(name) for name in traces], loc="outside upper center", ncols=len(traces), frameon=False
+            )
 
     def _draw(self, number: int) -> None:
         """Draw the bars of a trace."""
@@ -98,7 +101,7 @@ def draw_heat_map(trace: TraceData, series: Sequence[Series], of: str, measure: 
     norm, palette = make_norm([value for row in cells for value in row], measure)
     down = [place - 0.5 for place in range(len(series) + 1)]
     mesh = axes.pcolormesh(list_edges(numbers), down, cells, norm=norm, cmap=palette, rasterized=True)
-    axes.set_yticks(range(len(series)), [one.name for one in series])
+    axes.set_yticks(range(len(series)), [write_name(one.name) for one in series])
     axes.invert_yaxis()
     axes.set_xlabel(_("pass"))
     link_columns(axes, _find_steps(trace, series))
@@ -136,7 +139,7 @@ def draw_curves(trace: TraceData, series: Sequence[Series], of: str, measure: Me
             [point.value for point in one.points],
             color=palette(0.9 * number / max(len(series) - 1, 1)),
             linestyle=DASHES[number % len(DASHES)],
-            label=one.name,
+            label=write_name(one.name),
             rasterized=is_large,
         )
     scale_axis(axes, "y", [point.value for one in series for point in one.points], measure)

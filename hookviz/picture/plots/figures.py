@@ -70,6 +70,12 @@ def make_figure(height: float, *, width: float = WIDTH) -> "Figure":
     return figure
 
 
+def write_name(name: str) -> str:
+    """Write a name for Matplotlib, which reads ``$`` as mathematics, and leaves what begins with ``_`` out of a legend."""
+    escaped = name.replace("$", r"\$")
+    return f" {escaped}" if escaped.startswith("_") else escaped
+
+
 def label_of(of: str, measure: Measure) -> str:
     """Return the label of an axis."""
     return _(LABELS[of][measure])

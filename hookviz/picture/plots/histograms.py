@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookviz.picture.plots.charts import list_edges
-from hookviz.picture.plots.figures import BAR, COLORS, MAX_LINKS, link_columns, link_panel, make_figure
+from hookviz.picture.plots.figures import BAR, COLORS, MAX_LINKS, link_columns, link_panel, make_figure, write_name
 from hookviz.picture.plots.series import Distributions
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
@@ -52,7 +52,7 @@ def draw_histograms(shown: Sequence[Distributions], pass_id: int) -> "Figure":
         axes.stairs(count_in_columns(row, limits), limits.list_edges(), fill=True, color=BAR)
         link_panel(axes, row.step)
         lost = _(", {count} NaN or Inf").format(count=row.nonfinite) if row.nonfinite else ""
-        axes.set_title(f"{name}\nstd {format_number(row.std, 2)}{lost}", fontsize=9)
+        axes.set_title(f"{write_name(name)}\nstd {format_number(row.std, 2)}{lost}", fontsize=9)
         axes.set_yticks([])
         axes.set_xlim(*limits)
         axes.locator_params(axis="x", nbins=3)
@@ -74,7 +74,7 @@ def draw_histograms_of_training(trace: TraceData, shown: Sequence[Distributions]
         mesh = axes.pcolormesh(
             list_edges(numbers), limits.list_edges(), cells, norm=norm, cmap=palette, rasterized=True
         )
-        axes.set_title(name, fontsize=9)
+        axes.set_title(write_name(name), fontsize=9)
         axes.locator_params(axis="y", nbins=3)
         axes.yaxis.set_major_formatter(_format_tick)
         steps = dict(zip(numbers, (row.step for row in rows.values()), strict=True))

@@ -3,6 +3,7 @@
 import importlib
 import io
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -56,7 +57,10 @@ class Plot:
     @cached_property
     def _svg(self) -> str:
         drawn = io.StringIO()
-        with importlib.import_module("matplotlib").rc_context({"svg.fonttype": "none", "svg.hashsalt": "hookviz"}):
+        options = {"svg.fonttype": "none", "svg.hashsalt": "hookviz"}
+        with importlib.import_module("matplotlib").rc_context(options), warnings.catch_warnings():
+            # The reader's fonts draw the text, and have more letters than the one that measures it.
+            warnings.filterwarnings("ignore", "Glyph", UserWarning)
             self.figure.savefig(drawn, format="svg", transparent=True, dpi=_RASTER, metadata={"Date": None})
         svg = drawn.getvalue()
         svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
