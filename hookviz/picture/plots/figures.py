@@ -71,7 +71,7 @@ def make_figure(height: float, *, width: float = WIDTH) -> "Figure":
 
 
 def write_name(name: str) -> str:
-    """Write a name for Matplotlib, which reads ``$`` as mathematics, and leaves what begins with ``_`` out of a legend."""
+    """Write a name for Matplotlib: ``$`` begins mathematics there, and a legend leaves out what begins with ``_``."""
     escaped = name.replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 
