@@ -191,7 +191,8 @@ def record(
             than 2,048 numbers at most so many are read, evenly spaced. They are counted with their sign in four bins
             from each power of 2 to the next. A tensor costs about 40 µs and 1 KB: less than 15 % of a recording
             without, or half of it if all layers are small (``benchmarks/README.md``). Integers and complex numbers are
-            left out, and so are the gradients that ``torch.autograd.grad`` returns.
+            left out, and so are the gradients that ``torch.autograd.grad`` returns. hookviz waits for a device once
+            more after each pass, and once after each step of an optimizer.
 
     Returns:
         A block for a ``with`` statement. The name after ``as`` is the trace, which fills as calls and passes run.

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from hookviz import Trace, Value, record
+from hookviz.api.trace import data_of
 from hookviz.autograd import tensor_statistics
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder.fingerprint import fingerprint_of
@@ -43,13 +44,21 @@ def count_reads(read_counts: Counter[str], name: str, method: Callable[..., Any]
     return counting_read
 
 
-def record_perceptron(layers: int) -> Trace:
+def record_perceptron(layers: int, *, histograms: bool = False) -> Trace:
     torch.manual_seed(0)
     net = nn.Sequential(*(part for _ in range(layers) for part in (nn.Linear(9, 9), nn.ReLU())))
     x = torch.randn(20, 9)
-    with record(net) as trace:
+    with record(net, histograms=histograms) as trace:
         net(x).sum().backward()
     return trace
+
+
+def test_samples_for_histograms_are_fetched_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    for layers in (2, 60):
+        with simulated_device(monkeypatch) as read_counts:
+            trace = record_perceptron(layers, histograms=True)
+        assert len(data_of(trace).histograms) == 6 * layers + 1
+        assert read_counts["cpu"] == 1
 
 
 def test_the_number_of_device_reads_does_not_grow_with_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
