@@ -21,17 +21,28 @@ import subprocess
 import sys
 from importlib.metadata import version
 from importlib.util import find_spec
-
+{imports}
 if find_spec("hookviz") is None:
-    print("{begins}")
-    kept = [f"{{name}}=={{version(name)}}" for name in ("torch", "ipywidgets") if find_spec(name)]
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--upgrade-strategy", "only-if-needed"]
-    done = subprocess.run([*pip, *kept, "{requirement}"], capture_output=True, text=True)
-    print(done.stderr or "{ends}")"""
+{find}
+    for source in sources:
+        print("{begins}")
+        kept = [f"{{name}}=={{version(name)}}" for name in ("torch", "ipywidgets") if find_spec(name)]
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--upgrade-strategy", "only-if-needed"]
+        done = subprocess.run([*pip, *kept, source], capture_output=True, text=True)
+        print(done.stderr or "{ends}")"""
 """pip refuses to replace a package whose installed version is among its requirements.
 
 Not %pip: marimo does not run a cell with a magic command in a block.
 """
+FIND_REPOSITORY = """\
+    sources = ["hookviz[lessons] @ git+{repository}"]"""
+FIND_CHECKOUT = """\
+    checkouts = [folder for folder in Path.cwd().parents if (folder / "hookviz" / "py.typed").exists()]
+    sources = [f"{{folder}}[lessons]" for folder in checkouts[:1]]
+    if not sources:
+        print("{nowhere}")
+        print('{advice}')"""
+"""hookviz is on no package index yet, and somebody else may take its name there: it is never installed by its name."""
 CHOOSE_LANGUAGE = """
 
 import hookviz
@@ -95,9 +106,17 @@ def make_badges(repository: str, path: str, language: str = "en") -> str:
 
 
 def make_install_source(repository: str, language: str = "en") -> str:
-    """Make the code that installs hookviz from its repository, or from pip's index if it has none."""
+    """Make the code that installs hookviz from its repository, or from the checkout around the notebook."""
+    find = FIND_REPOSITORY if repository else FIND_CHECKOUT
     source = INSTALL_SOURCE.format(
-        requirement=f"hookviz[lessons]{f' @ git+{repository}' if repository else ''}",
+        imports="" if repository else "from pathlib import Path\n",
+        find=find.format(
+            repository=repository,
+            nowhere=translated("hookviz is missing, and it is on no package index yet.", language),
+            advice=translated(
+                'Run this in the folder of hookviz, then restart the kernel: pip install ".[lessons]"', language
+            ),
+        ),
         title=translated("Installs hookviz where it is missing", language),
         begins=translated("pip installs hookviz, and keeps the torch and ipywidgets that are here.", language),
         ends=translated("hookviz is installed.", language),

@@ -15,7 +15,7 @@ from hookviz.support.messages.languages import LANGUAGES
 from tools.lesson_start import BADGES_ID, INSTALL_ID, add_start, make_install_source, remove_start
 from tools.lessons import folder_of, make_solution
 from tools.notebook_runs import run_cells
-from tools.translation.message_sources import NOTEBOOKS, SOLUTIONS
+from tools.translation.message_sources import NOTEBOOKS, ROOT, SOLUTIONS
 
 ADDRESS = "https://github.com/example/hooks"
 QUIETLY = ["-q", "--upgrade-strategy", "only-if-needed"]
@@ -55,7 +55,7 @@ def test_cell_shows_nothing_in_a_notebook_where_hookviz_is_installed(language: s
 @pytest.mark.parametrize(
     ("repository", "missing", "asked"),
     [
-        ("", ["hookviz"], [f"torch=={version('torch')}", f"ipywidgets=={version('ipywidgets')}", "hookviz[lessons]"]),
+        ("", ["hookviz"], [f"torch=={version('torch')}", f"ipywidgets=={version('ipywidgets')}", f"{ROOT}[lessons]"]),
         (ADDRESS, ["hookviz", "torch", "ipywidgets"], [f"hookviz[lessons] @ git+{ADDRESS}"]),
     ],
 )
@@ -69,9 +69,20 @@ def test_cell_installs_hookviz_and_keeps_the_versions_of_torch_and_ipywidgets(
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else find(name))
+    monkeypatch.chdir(NOTEBOOKS)
     assert run_cell(make_install_source(repository)) == [[*QUIETLY, *asked]]
     said = "pip installs hookviz, and keeps the torch and ipywidgets that are here.\npip's own words\n"
     assert capsys.readouterr() == (said, "")
+
+
+def test_cell_asks_no_index_for_hookviz_where_no_checkout_is_around_the_notebook(
+    run_cell: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    assert run_cell(make_install_source("")) == []
+    missing, advice = capsys.readouterr().out.splitlines()
+    assert "on no package index yet" in missing and advice.endswith('pip install ".[lessons]"')
 
 
 def test_start_is_below_the_title_once_and_can_be_removed() -> None:
