@@ -129,7 +129,7 @@ JUDGES: dict[str, Judge] = {
     ),
     "01.4": judge_number(_square_gradient, {3: "one_edge", 9: "value", 2: "count", 1: "seed"}),
     "01.5": judge_number(lambda: _square_gradient(2), {6: "overwritten", 36: "multiplied", 9: "value", 18: "three"}),
-    "01.8": judge_number(_count_reached_parameters, {15: "layer", 16: "all", 2: "silent", 0: "zero"}),
-    "01.6": _judge_program,
-    "01.7": _judge_silent_parameters,
+    "01.6": judge_number(_count_reached_parameters, {15: "layer", 16: "all", 2: "silent", 0: "zero"}),
+    "01.7": _judge_program,
+    "01.8": _judge_silent_parameters,
 }

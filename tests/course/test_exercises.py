@@ -114,7 +114,7 @@ def test_reason_lists_the_arguments_of_a_hook_with_wrong_parameters(
     assert check(exercise, function).reason.endswith(expected)
 
 
-@pytest.mark.parametrize("exercise", ["01.6", "02.5", "05.7"])
+@pytest.mark.parametrize("exercise", ["01.7", "02.5", "05.7"])
 def test_function_with_wrong_parameters_that_is_not_a_hook_gets_its_type_error(exercise: str) -> None:
     assert "Your function ended in an error: TypeError: " in check(exercise, lambda: 1).reason
 

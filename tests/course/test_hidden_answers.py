@@ -56,7 +56,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c40", (60,), check="01.3"),
         Question("c46", (6,), check="01.4"),
         Question("c51", (12,), check="01.5"),
-        Question("s01", (14,), words=r"other 14", check="01.8"),
+        Question("s01", (14,), words=r"other 14", check="01.6"),
     ],
     "02": [
         Question("c12", (10,), check="02.1"),

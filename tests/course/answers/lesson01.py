@@ -44,9 +44,9 @@ RIGHT: dict[str, Any] = {
     "01.3": 60.0,
     "01.4": torch.tensor(6.0),
     "01.5": "12",
-    "01.8": 14,
-    "01.6": lambda a, b: a * b + 4 * a,
-    "01.7": find_silent,
+    "01.6": 14,
+    "01.7": lambda a, b: a * b + 4 * a,
+    "01.8": find_silent,
 }
 WRONG: dict[str, list[Any]] = {
     "01.1": [3, 4, 7, 8, 6, 24, 1, 5],
@@ -54,8 +54,8 @@ WRONG: dict[str, list[Any]] = {
     "01.3": [6, 16, 10, 40, 240, 5],
     "01.4": [3, 9, 2, 1, 5],
     "01.5": [6, 36, 9, 18, 5],
-    "01.8": [15, 16, 2, 0, 5],
-    "01.6": [
+    "01.6": [15, 16, 2, 0, 5],
+    "01.7": [
         backward_inside,
         lambda a, b: torch.tensor(7.0),
         lambda a, b: torch.stack([a, b]),
@@ -65,7 +65,7 @@ WRONG: dict[str, list[Any]] = {
         lambda a, b: 7 * a + b,
         raises,
     ],
-    "01.7": [
+    "01.8": [
         finds_frozen,
         finds_zero,
         believes_an_old_gradient,
