@@ -26,7 +26,7 @@ ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 .DEFAULT_GOAL := help
 # An environment whose making failed is made anew the next time.
 .DELETE_ON_ERROR:
-.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench atlas matrix peers dist classic clean \
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench effects atlas matrix peers dist classic clean \
     python test-javascript test-python
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo "make handouts make the map of the hooks and a worksheet for each lesson in build/handouts"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
+	@echo "make effects  train the sick network of lesson 09 with ten seeds, and write the table of what its faults do"
 	@echo "make atlas    run the programs of the atlas of hooks with each release of PyTorch  (RELEASES='2.6 newest')"
 	@echo "make matrix   try releases of PyTorch, one after the other  (RELEASES='2.6 newest')"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
@@ -114,6 +115,9 @@ images: .venv/dev
 
 bench: .venv/dev
 	@$(VENV_PYTHON) -m benchmarks
+
+effects: .venv/dev
+	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m hookviz.course.effects
 
 atlas: .venv/dev
 	@rm -rf build/atlas

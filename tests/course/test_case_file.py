@@ -27,7 +27,7 @@ def read_rows() -> Rows:
 
 def test_what_was_seen_stays_and_what_it_may_mean_changes_once_at_most() -> None:
     rows = read_rows()
-    assert len(rows) >= 9
+    assert rows
     for key, versions in rows.items():
         assert len({saw for saw, _ in versions}) == 1, key
         meanings = [means for _, means in versions]

@@ -6,42 +6,13 @@ from torch import nn
 from torch.nn import functional
 
 import hookviz as hv
-from hookviz.course import cures
+from hookviz.course import cures, effects
 from hookviz.course.sick_net import SickNet, keep_small, measure_accuracy, read_digits, train
 from tests.missing import missing_gradients
 
-CURES = ("bend", "bias", "scale", "cut", "hook", "optimizer")
 
-
-class CuredNet(SickNet):
-    """The network with some of its faults cured."""
-
-    def __init__(self, *cures: str) -> None:
-        super().__init__()
-        self.cures = cures
-        if "bend" in cures:
-            for block in self.body:
-                block.bend = nn.ReLU()
-        if "bias" in cures:
-            nn.init.zeros_(self.neck.bias)
-        if "hook" in cures:
-            self.head.weight._backward_hooks = None
-        if "optimizer" in cures:
-            self.classifier = self.head
-            del self._modules["head"]
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        features = self.stem(images / (16 if "scale" in self.cures else 255))
-        features = self.body(features if "cut" in self.cures else features.detach())
-        features = self.relu(self.neck(self.pool(features).flatten(1)))
-        last = self.classifier if "optimizer" in self.cures else self.head
-        return last(features)  # type: ignore[no-any-return]
-
-
-def train_and_test(*cures: str) -> float:
-    net = CuredNet(*cures)
-    train(net)
-    return measure_accuracy(net)
+def accuracy_with(*left: str) -> float:
+    return measure_accuracy(cures.train_with(left))
 
 
 def one_pass(net: nn.Module) -> hv.Trace:
@@ -52,26 +23,44 @@ def one_pass(net: nn.Module) -> hv.Trace:
 
 
 def test_it_does_not_learn_and_is_well_once_everything_is_cured() -> None:
-    assert train_and_test() < 0.15
-    assert 0.12 < train_and_test("bend") < 0.25
-    assert 0.3 < train_and_test("bend", "bias") < 0.5
-    assert 0.8 < train_and_test("bend", "bias", "scale") < 0.92
-    assert train_and_test(*CURES) > 0.92
+    sick = {*cures.FAULTS}
+    assert accuracy_with(*sick) < 0.15
+    assert 0.12 < accuracy_with(*sick - {cures.SIGMOIDS}) < 0.25
+    assert 0.3 < accuracy_with(*sick - {cures.SIGMOIDS, cures.DEAD}) < 0.5
+    assert 0.8 < accuracy_with(*sick - {cures.SIGMOIDS, cures.DEAD, cures.BLACK}) < 0.92 < accuracy_with()
 
 
-def test_the_finished_cures_of_the_lesson_cure_it_together_and_none_of_them_alone() -> None:
-    net = cures.Unhooked()
-    cures.train_all(net)
-    assert measure_accuracy(net) > 0.9
-    for make, train_it in cures.ALONE.values():
-        net = make()
-        train_it(net)
-        assert measure_accuracy(net) < 0.3
+def test_the_finished_cures_of_the_lesson_are_the_network_without_its_faults() -> None:
+    images, _ = read_digits()
+    finished, same = cures.Unhooked(), cures.Cured()
+    assert torch.equal(finished(images[:50]), same(images[:50]))
+    assert torch.equal(SickNet()(images[:50]), cures.Cured(left=cures.FAULTS)(images[:50]))
+    with pytest.raises(ValueError, match="not a fault"):
+        cures.Cured(left={"sigmoid"})
 
 
-@pytest.mark.parametrize("fault", ["bend", "bias", "scale", "optimizer"])
-def test_with_one_fault_left_it_learns_worse(fault: str) -> None:
-    assert train_and_test(*[cure for cure in CURES if cure != fault]) < train_and_test(*CURES)
+# -- the table of effects
+
+
+def test_the_table_of_effects_holds_what_a_training_shows() -> None:
+    """One seed, and the groups that take seconds; ``make effects`` measures all."""
+    measured = effects.measure(1, ("one fault left", "the sick network"))
+    assert effects.find_differences(measured, 1) == []
+
+
+def test_the_table_of_effects_has_ten_seeds_of_each_row() -> None:
+    table = effects.read_effects()
+    assert {group: [*rows] for group, rows in table.items() if group in effects.ACCURACIES} == {
+        group: [*rows] for group, rows in effects.ACCURACIES.items()
+    }
+    assert [*table] == [*effects.ACCURACIES, *effects.TRAININGS]
+    assert {len(values) for rows in table.values() for values in rows.values()} == {len(effects.SEEDS)}
+
+
+def test_a_row_that_differs_from_the_table_is_found() -> None:
+    assert effects.find_differences({"one fault left": {"none": 50.0, "sigmoids": 9.4}}, 0) == [
+        "one fault left, none: 50.0, and 92.9 in the table"
+    ]
 
 
 def test_the_same_seed_makes_the_same_network_and_leaves_the_random_numbers_alone() -> None:

@@ -1,0 +1,208 @@
+"""What the faults of the sick network do, and their cures, measured over ten seeds.
+
+A single training proves little: another seed gives other first weights, and another accuracy. ``make effects`` measures
+each row of the table ``effects.json`` anew; ``python -m hookviz.course.effects --seeds 1`` compares one seed with it.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from statistics import mean, stdev
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from hookviz.course import cures
+from hookviz.course.sick_net import IMAGES_TO_LEARN_FROM, SickNet, Tensor, measure_accuracy, read_digits, train
+
+SEEDS = range(10)
+Row = dict[str, Callable[[int], float]]
+_TABLE = "effects.json"
+
+
+# How a row is measured
+
+
+def _accuracy(net: nn.Module) -> float:
+    return round(100 * measure_accuracy(net), 1)
+
+
+def _step_by_step(make: type[SickNet], training: Callable[..., object], seed: int, **options: float) -> float:
+    net = make(seed)
+    training(net, **options)
+    return _accuracy(net)
+
+
+def _with_faults(left: set[str], seed: int) -> float:
+    return _accuracy(cures.train_with(left, seed))
+
+
+def watch_sick_network(seed: int) -> dict[str, float]:
+    """Train the sick network, and return how long gradients come, how they fall, and how many units are dead."""
+    net = SickNet(seed)
+    outputs: list[Tensor] = []
+    norms: dict[str, list[float]] = {}
+    net.neck.register_forward_hook(lambda module, args, output: outputs.append(output.detach()))
+    for name, parameter in net.named_parameters():
+        if name.endswith("weight"):
+            norms[name] = []
+            parameter.register_hook(partial(_keep_norm, norms[name]))  # type: ignore[no-untyped-call]
+    losses = train(net)
+    arrived = [sum(batch) for batch in zip(*(kept for kept in norms.values() if kept), strict=True)]
+    dead = [int((output <= 0).all(0).sum()) for output in outputs]
+    return {
+        "last batch with a gradient": max(number for number, norm in enumerate(arrived, 1) if norm > 0),
+        "gradient of body.4 / body.0": round(norms["body.4.conv.weight"][0] / norms["body.0.conv.weight"][0]),
+        "dead units in batch 1": dead[0],
+        "dead units in batch 40": dead[39],
+        "last loss": round(losses[-1], 3),
+    }
+
+
+def _keep_norm(kept: list[float], grad: Tensor) -> None:
+    kept.append(grad.norm().item())
+
+
+def loss_on(net: nn.Module, images: Tensor, labels: Tensor) -> float:
+    """Return the loss of a network on images, without a graph."""
+    with torch.no_grad():
+        return functional.cross_entropy(net(images), labels).item()
+
+
+def train_long(seed: int, weight_decay: float = 0.0, epochs: int = 30) -> dict[str, float]:
+    """Train the cured network as the lesson does for 30 epochs; return its last losses and the norm of a weight."""
+    images, labels = read_digits()
+    net = cures.Unhooked(seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9, weight_decay=weight_decay)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10, gamma=0.1)
+    for epoch in range(epochs):
+        order = torch.randperm(IMAGES_TO_LEARN_FROM, generator=torch.Generator().manual_seed(epoch))
+        for batch in order.split(50):  # type: ignore[no-untyped-call]
+            optimizer.zero_grad()
+            functional.cross_entropy(net(images[batch]), labels[batch]).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        schedule.step()
+    return {
+        "training loss": round(loss_on(net, images[:IMAGES_TO_LEARN_FROM], labels[:IMAGES_TO_LEARN_FROM]), 4),
+        "validation loss": round(loss_on(net, images[IMAGES_TO_LEARN_FROM:], labels[IMAGES_TO_LEARN_FROM:]), 3),
+        "norm of neck.weight": round(net.neck.weight.norm().item(), 1),
+    }
+
+
+# The rows
+
+_ALL = set(cures.FAULTS)
+_LAST_FOUR = {cures.CUT, cures.PILE, cures.HOOK, cures.NOT_HELD}
+ACCURACIES: dict[str, Row] = {
+    "one cure after another": {
+        "sick": partial(_step_by_step, SickNet, train),
+        "ReLU blocks": partial(_step_by_step, cures.ReluBlocks, train),
+        "living units": partial(_step_by_step, cures.LivingUnits, train),
+        "repaired forward": partial(_step_by_step, cures.Repaired, train),
+        "no hook": partial(_step_by_step, cures.Unhooked, train),
+        "all held": partial(_step_by_step, cures.Unhooked, cures.train_all),
+    },
+    "one cure alone": {
+        "ReLU blocks": partial(_with_faults, _ALL - {cures.SIGMOIDS}),
+        "living units": partial(_with_faults, _ALL - {cures.DEAD}),
+        "repaired forward": partial(_with_faults, _ALL - {cures.BLACK, cures.CUT, cures.PILE}),
+        "no hook": partial(_with_faults, _ALL - {cures.HOOK}),
+        "all held": partial(_with_faults, _ALL - {cures.NOT_HELD}),
+    },
+    "one fault left": {
+        "none": partial(_with_faults, set()),
+        **{fault: partial(_with_faults, {fault}) for fault in cures.FAULTS},
+        "the last four": partial(_with_faults, _LAST_FOUR),
+    },
+    "another learning rate": {
+        f"{rate:g}": partial(_step_by_step, SickNet, train, rate=rate) for rate in (0.002, 0.02, 0.2)
+    },
+}
+"""Group → row → the function that measures the accuracy on new images, in percent, for a seed."""
+TRAININGS: dict[str, Callable[[int], dict[str, float]]] = {
+    "the sick network": watch_sick_network,
+    "30 epochs": train_long,
+    "30 epochs with weight decay": partial(train_long, weight_decay=0.01),
+}
+"""Group → the function that trains a network with a seed and returns row → number."""
+
+Table = dict[str, dict[str, list[float]]]
+
+
+def read_effects() -> Table:
+    """Return the measured table: group → row → a number for each of ten seeds.
+
+    >>> effects = read_effects()
+    >>> list(effects["one fault left"])[:3], len(effects["one fault left"]["none"])
+    (['none', 'sigmoids', 'dead units'], 10)
+    """
+    table: Table = json.loads((files("hookviz.course") / _TABLE).read_text(encoding="utf-8"))
+    return table
+
+
+def measure(seed: int, groups: tuple[str, ...] = (*ACCURACIES, *TRAININGS)) -> dict[str, dict[str, float]]:
+    """Measure the rows of groups with one seed: group → row → number."""
+    return {
+        group: (
+            {row: train_row(seed) for row, train_row in ACCURACIES[group].items()}
+            if group in ACCURACIES
+            else TRAININGS[group](seed)
+        )
+        for group in groups
+    }
+
+
+def find_differences(measured: dict[str, dict[str, float]], seed: int) -> list[str]:
+    """Compare what was measured with one seed with the table, and return the rows that differ.
+
+    Rounding differs between machines and grows in a training: a row may differ by three standard
+    deviations of its seeds, or by a tenth.
+    """
+    table = read_effects()
+    return [
+        f"{group}, {row}: {value}, and {table[group][row][seed]} in the table"
+        for group, rows in measured.items()
+        for row, value in rows.items()
+        if abs(value - table[group][row][seed]) > _allowance(table[group][row])
+    ]
+
+
+def _allowance(values: list[float]) -> float:
+    return max(3 * stdev(values), 0.1 * mean(values))
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, help="compare this many seeds with the table, and leave it as it is")
+    count = parser.parse_args().seeds
+    torch.set_num_threads(1)
+    measured = [measure(seed) for seed in SEEDS[:count]]
+    if count:
+        for seed, rows in enumerate(measured):
+            print(*find_differences(rows, seed) or [f"seed {seed}: as in the table"], sep="\n")
+        return
+    table: Table = {
+        group: {row: [rows[group][row] for rows in measured] for row in rows_of_group}
+        for group, rows_of_group in measured[0].items()
+    }
+    for group, rows_of_table in table.items():
+        for row, values in rows_of_table.items():
+            print(f"{group + ': ' + row:50} {mean(values):8.2f} ± {stdev(values):.2f}")
+    (Path(__file__).parent / _TABLE).write_text(_write_rows(table), encoding="utf-8")
+
+
+def _write_rows(table: Table) -> str:
+    """Write a table as JSON, with a line for each row."""
+    groups = []
+    for group, rows in table.items():
+        lines = ",\n".join(f"    {json.dumps(row)}: {json.dumps(values)}" for row, values in rows.items())
+        groups.append(f"  {json.dumps(group)}: {{\n{lines}\n  }}")
+    return "{\n" + ",\n".join(groups) + "\n}\n"
+
+
+if __name__ == "__main__":
+    _main()
