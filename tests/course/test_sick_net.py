@@ -1,4 +1,4 @@
-"""The network of the course does not learn; each cure helps, and each of its faults can be seen with hooks."""
+"""The network of the course does not learn; all cures together help, and each of its faults can be seen with hooks."""
 
 import pytest
 import torch
