@@ -1,14 +1,12 @@
 """The plots of a trace: gradients of layers and losses, as pictures and as curves."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hookviz.api.readings import TracePasses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from hookviz.api.trace import Trace
     from hookviz.picture.plots.plot import Plot
 
 
@@ -23,7 +21,7 @@ class TracePlots(TracePasses):
         measure: str = "norm",
         layers: str = "*",
         step: int | None = None,
-        others: "Mapping[str, Trace] | None" = None,
+        others: "Mapping[str, TracePlots] | None" = None,
     ) -> "Plot":
         """Plot gradients, outputs or weights of the layers, or the loss. It needs the extra ``plots``.
 

@@ -74,6 +74,8 @@ def draw_histograms_of_training(trace: TraceData, shown: Sequence[Distributions]
         mesh = axes.pcolormesh(
             list_edges(numbers), limits.list_edges(), cells, norm=norm, cmap=palette, rasterized=True
         )
+        if limits.low < 0 < limits.high:
+            axes.axhline(0, color="white", linewidth=0.6)
         axes.set_title(write_name(name), fontsize=9)
         axes.locator_params(axis="y", nbins=3)
         axes.yaxis.set_major_formatter(_format_tick)
