@@ -4,6 +4,7 @@
 
 import copy
 import functools
+import math
 import warnings
 
 import pytest
@@ -370,13 +371,16 @@ def question_07d() -> None:
 
 
 def question_07e() -> None:
-    x = torch.tensor(0.0, requires_grad=True)
-    h = x * 2
-    h.retain_grad()
-    y = torch.where(h > 0, h.log(), 0.0)
-    y.retain_grad()
-    y.backward()
-    assert y.grad.item() == 1 and h.grad.isnan() and x.grad.isnan()
+    def loss_of(first_weight: float) -> float:
+        weights = [torch.tensor(number, requires_grad=True) for number in (first_weight, 0.0)]
+        output = weights[0].tanh() * weights[1]
+        loss = torch.where(output > 0, output.log(), output)
+        grads = torch.autograd.grad(loss, weights)
+        assert all(grad.isnan() for grad in grads)
+        return loss.item()
+
+    assert loss_of(first_weight=1.0) == 0, "the mask at the loss makes the NaN"
+    assert math.isnan(loss_of(first_weight=math.nan)), "a NaN in the first layer reaches the loss, too"
 
 
 def question_07f() -> None:
