@@ -144,7 +144,7 @@ def read_effects() -> Table:
     return table
 
 
-def measure(seed: int, groups: tuple[str, ...] = (*ACCURACIES, *TRAININGS)) -> dict[str, dict[str, float]]:
+def measure_effects(seed: int, groups: tuple[str, ...] = (*ACCURACIES, *TRAININGS)) -> dict[str, dict[str, float]]:
     """Measure the rows of groups with one seed: group → row → number."""
     return {
         group: (
@@ -175,12 +175,12 @@ def _allowance(values: list[float]) -> float:
     return max(3 * stdev(values), 0.1 * mean(values))
 
 
-def _main() -> None:
+def _write_or_compare() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, help="compare this many seeds with the table, and leave it as it is")
     count = parser.parse_args().seeds
     torch.set_num_threads(1)
-    measured = [measure(seed) for seed in SEEDS[:count]]
+    measured = [measure_effects(seed) for seed in SEEDS[:count]]
     if count:
         for seed, rows in enumerate(measured):
             print(*find_differences(rows, seed) or [f"seed {seed}: as in the table"], sep="\n")
@@ -205,4 +205,4 @@ def _write_rows(table: Table) -> str:
 
 
 if __name__ == "__main__":
-    _main()
+    _write_or_compare()

@@ -91,6 +91,9 @@ class Follower:
     def pass_ended(self, snapshot: GraphSnapshot) -> None:
         """A pass has ended, and its rows are still where it wrote them."""
 
+    def optimizer_begins(self, optimizer: Optimizer) -> None:
+        """An optimizer is about to take a step; its hooks are still to come."""
+
     def optimizer_stepped(self, optimizer: Optimizer) -> None:
         """An optimizer has changed its parameters; its hooks are still to come."""
 

@@ -88,7 +88,7 @@ def test_the_learning_rate_has_an_axis_if_it_changes_and_passes_have_their_numbe
     for scheduled in (False, True):
         plot = train(3, scheduled).plot("loss")
         assert len(plot.figure.axes) == 1 + scheduled
-        assert [(row[0], row[1], row[2]) for row in plot.table][1] == ("learning rate", "3", "0.1")
+        assert [(row[0], row[1], row[2]) for row in plot.table][1] == ("learning rate of optimizer", "3", "0.1")
     x = torch.ones(1, requires_grad=True)
     with hv.record(every=10) as trace:
         for _ in range(21):
@@ -102,7 +102,9 @@ def test_a_plot_is_shown_with_a_table_and_saved_in_the_colours_of_its_reader(tmp
     html = plot.to_html()
     assert html.count("<tr>") == 5 and "currentColor" in html and " id=" not in html.partition("<defs>")[0]
     plot.save(tmp_path / "layers.svg")
-    assert "prefers-color-scheme" in (tmp_path / "layers.svg").read_text(encoding="utf-8")
+    written = (tmp_path / "layers.svg").read_text(encoding="utf-8")
+    assert "prefers-color-scheme" in written and ">Gradients of the layers<" in written
+    assert plot.to_html().count("Gradients of the layers") == html.count("Gradients of the layers")
     plot.save(tmp_path / "layers.png")
     assert (tmp_path / "layers.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="not supported"):
@@ -127,7 +129,8 @@ def test_the_same_trace_makes_the_same_svg() -> None:
         ({"measure": "update"}, 'write of="weights"'),
         ({"kind": "histograms"}, r"needs histograms: write record\(..., histograms=True\)"),
         ({"measure": "mean"}, r"needs histograms"),
-        ({"layers": "encoder.*"}, "no layer is named like 'encoder.*'"),
+        ({"layers": "encoder.*"}, "no layer is named like 'encoder.*'. The names are net.0.weight"),
+        ({"of": "weights", "measure": "update"}, "needs histograms"),
         ({"kind": "loss", "others": {"b": train(1)}}, 'in the kind "layers" only'),
     ],
 )
@@ -165,6 +168,89 @@ def test_other_traces_stand_beside_with_a_pattern_of_their_own() -> None:
     bars = plot.figure.axes[0].containers
     assert [each[0].get_hatch() or "" for each in bars] == ["", "////"]  # type: ignore[index]
     assert len(links(plot)) == 4
+    with pytest.raises(TypeError, match="others is name → trace"):
+        trace.plot(others=[other])  # type: ignore[arg-type]
+
+
+def test_parameters_of_modules_that_are_never_called_are_plotted() -> None:
+    attention = nn.MultiheadAttention(4, 2)
+    x = torch.randn(3, 1, 4)
+    with hv.record(attention, histograms=True) as trace:
+        attention(x, x, x)[0].sum().backward()
+    names = {f"attention.{name}" for name, parameter in attention.named_parameters() if parameter.grad is not None}
+    assert {row[0] for row in trace.plot().table} == names
+    assert {row[0] for row in trace.plot("histograms", of="weights").table} == names
+
+
+def test_an_evaluation_is_no_pass() -> None:
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
+    with hv.record(net, histograms=True) as trace:
+        out = net(torch.ones(2, 3))
+        with torch.no_grad():
+            net(torch.full((2, 3), 100.0))
+        out.sum().backward()
+        net(torch.full((2, 3), 50.0))
+    (row, _tanh) = trace.plot(of="outputs", measure="rms").table
+    assert float(row[1]) == pytest.approx(net[0](torch.ones(2, 3)).square().mean().sqrt().item(), rel=1e-3)
+    assert trace.plot("histograms", of="outputs").table[0][1] == "1"
+
+
+def test_each_group_of_each_optimizer_has_its_rate() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    slow = SGD([{"params": net[0].parameters(), "lr": 0.1}, {"params": net[1].parameters(), "lr": 0.2}])
+    with hv.record(net) as trace:
+        for _ in range(2):
+            net(torch.ones(1, 2)).sum().backward()
+            slow.step()
+            slow.param_groups[1]["lr"] = 0.02
+    table = trace.plot("loss").table
+    assert [(row[0], row[2], row[5]) for row in table[1:]] == [
+        ("learning rate of slow, group 0", "0.1", "0.1"),
+        ("learning rate of slow, group 1", "0.2", "0.02"),
+    ]
+
+
+def test_the_update_of_a_step_that_runs_its_passes_is_the_whole_step() -> None:
+    net = nn.Linear(2, 1)
+    optimizer = torch.optim.LBFGS(net.parameters(), max_iter=3)
+    before = net.weight.detach().clone()
+
+    def run() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = (net(torch.tensor([[1.0, 2.0]])) - 3).square().sum()
+        loss.backward()
+        return loss
+
+    with hv.record(net, histograms=True) as trace:
+        optimizer.step(run)
+    move = (net.weight.detach() - before).square().mean().sqrt().item()
+    (row,) = [
+        row for row in data_of(trace).histograms if row.of == "weights" and row.total == 2 and row.move is not None
+    ]
+    assert row.move == pytest.approx(move, rel=1e-5)
+
+
+def test_what_a_curve_or_a_colour_cannot_show_is_marked() -> None:
+    x = torch.tensor([1.0, 1.0], requires_grad=True)
+    y = torch.tensor([1.0, 1.0], requires_grad=True)
+    with hv.record(histograms=True) as trace:
+        for factor in (1.0, 0.0, float("nan")):
+            (x * factor).sum().backward()
+        y.sum().backward()
+    for kind, marks in (("curves", {"NaN or Inf", "0"}), ("training", {"NaN or Inf", "0", "no value"})):
+        texts = {(element.text or "").strip() for element in ET.fromstring(trace.plot(kind).svg()).iter()}
+        assert marks <= texts
+    assert trace.plot("histograms", step=data_of(trace).lookup.steps(2)[0]).table[0][3] == "nan"
+
+
+def test_what_is_known_from_a_sample_is_marked_and_what_is_known_exactly_is_not() -> None:
+    net, x = nn.Linear(100, 100), torch.randn(40, 100)
+    with hv.record(net, histograms=True) as trace:
+        net(x).sum().backward()
+    assert trace.plot(of="outputs", measure="mean_abs").figure.axes[0].get_xlabel().startswith("≈ ")
+    plot = trace.plot(of="outputs")
+    assert plot.figure.axes[0].get_xlabel() == "norm of the output"
+    assert float(plot.table[0][1]) == pytest.approx(net(x).norm().item(), rel=1e-3)
 
 
 def test_names_are_shown_as_they_are() -> None:
@@ -203,7 +289,7 @@ def test_tensorboard_reads_curves_and_histograms(tmp_path: Path) -> None:
     tags = set(events.Tags()["scalars"])
     assert {
         "loss",
-        "learning rate",
+        "learning rate/optimizer",
         "gradient norm/net.0.weight",
         "output std/net.1",
         "weight update/net.2.bias",

@@ -5,8 +5,18 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookviz.picture.plots.charts import list_edges
-from hookviz.picture.plots.figures import BAR, COLORS, MAX_LINKS, link_columns, link_panel, make_figure, write_name
+from hookviz.picture.plots.figures import (
+    BAR,
+    COLORS,
+    MAX_LINKS,
+    TROUBLE,
+    link_columns,
+    link_panel,
+    list_edges,
+    make_figure,
+    show_passes,
+    write_name,
+)
 from hookviz.picture.plots.series import Distributions
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
@@ -24,6 +34,7 @@ SHARES = (0.001, 0.5)
 """The shares of the numbers that have the first and the last colour of a heat map."""
 MAX_PANELS = 30
 """More layers than this do not fit on a page: the first ones are shown."""
+PANEL_NAME = 24
 _ACROSS = 3
 _PANEL = 1.7
 
@@ -52,7 +63,8 @@ def draw_histograms(shown: Sequence[Distributions], pass_id: int) -> "Figure":
         axes.stairs(count_in_columns(row, limits), limits.list_edges(), fill=True, color=BAR)
         link_panel(axes, row.step)
         lost = _(", {count} NaN or Inf").format(count=row.nonfinite) if row.nonfinite else ""
-        axes.set_title(f"{write_name(name)}\nstd {format_number(row.std, 2)}{lost}", fontsize=9)
+        deviation = format_number(row.std if row.read else math.nan, 2)
+        axes.set_title(f"{write_name(name, PANEL_NAME)}\nstd {deviation}{lost}", fontsize=9)
         axes.set_yticks([])
         axes.set_xlim(*limits)
         axes.locator_params(axis="x", nbins=3)
@@ -65,25 +77,27 @@ def draw_histograms_of_training(trace: TraceData, shown: Sequence[Distributions]
     figure, panels = _make_panels(len(shown))
     norm = importlib.import_module("matplotlib.colors").LogNorm(*SHARES)
     palette = importlib.import_module("matplotlib").colormaps[COLORS]
-    palette = palette.with_extremes(bad=palette(0.0))  # a column without any number
+    palette = palette.with_extremes(bad=TROUBLE)  # a pass without a finite number
     mesh = None
     for axes, (name, rows) in zip(panels, shown, strict=True):
         limits = find_limits(list(rows.values()))
         numbers = [trace.pass_number(pass_id) for pass_id in rows]
-        cells = list(zip(*(count_in_columns(row, limits) for row in rows.values()), strict=True))
+        shares = [count_in_columns(row, limits) if row.read else [math.nan] * COLUMNS for row in rows.values()]
+        cells = [[max(share, SHARES[0]) for share in column] for column in zip(*shares, strict=True)]
         mesh = axes.pcolormesh(
             list_edges(numbers), limits.list_edges(), cells, norm=norm, cmap=palette, rasterized=True
         )
         if limits.low < 0 < limits.high:
             axes.axhline(0, color="white", linewidth=0.6)
-        axes.set_title(write_name(name), fontsize=9)
+        show_passes(axes, numbers, most=3)
+        axes.set_title(write_name(name, PANEL_NAME), fontsize=9)
         axes.locator_params(axis="y", nbins=3)
         axes.yaxis.set_major_formatter(_format_tick)
         steps = dict(zip(numbers, (row.step for row in rows.values()), strict=True))
         link_columns(axes, steps, MAX_LINKS // len(shown))
     if mesh is not None:
         figure.supxlabel(_("pass"), fontsize=10)
-        figure.colorbar(mesh, ax=panels, label=_("share of the numbers"), extend="both")
+        figure.colorbar(mesh, ax=panels, label=_("share of the numbers"), extend="both", aspect=40)
     return figure
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hookviz.picture.plots.charts import Bars, draw_curves, draw_heat_map, draw_losses
-from hookviz.picture.plots.figures import label_of
+from hookviz.picture.plots.figures import label_of, write_name
 from hookviz.picture.plots.histograms import MAX_PANELS, draw_histograms, draw_histograms_of_training
 from hookviz.picture.plots.series import (
     MEASURES,
@@ -21,10 +22,11 @@ from hookviz.picture.plots.series import (
     Series,
     list_distributions,
     list_losses,
+    list_rates,
     list_series,
 )
 from hookviz.support.atomic_files import to_path, write_atomically
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_list
 from hookviz.support.table import Table
 from hookviz.trace import TraceData
 from hookviz.trace.histogram_rows import SUBJECTS, HistogramRow
@@ -62,24 +64,15 @@ class Plot:
             # The reader's fonts draw the text, and have more letters than the one that measures it.
             warnings.filterwarnings("ignore", "Glyph", UserWarning)
             self.figure.savefig(drawn, format="svg", transparent=True, dpi=_RASTER, metadata={"Date": None})
-        svg = drawn.getvalue()
-        svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
-        label = _("Step {step}").format(step=r"\1")
-        svg = re.sub(
-            r'<a xlink:href="#step-(\d+)"[^>]*>', rf'<a href="#step-\1" aria-label="{label}" pointer-events="all">', svg
-        )
-        svg = re.sub(r' id="[A-Za-z0-9]+_\d+"', "", svg)  # a page may have several plots
-        svg = re.sub(r"\s*<style.*?</style>", "", svg, flags=re.DOTALL)  # it would hold for the whole page
-        svg = re.sub(r' style="([^"]*)"', lambda found: _write_attributes(found[1]), svg)
-        looks = 'fill="currentColor" stroke-linejoin="round"'
-        return svg.replace("<svg ", f'<svg role="group" aria-label="{escape(self.title)}" {looks} ', 1)
+        looks = f'role="group" aria-label="{escape(self.title)}" fill="currentColor" stroke-linejoin="round"'
+        return _clean_svg(drawn.getvalue()).replace("<svg ", f"<svg {looks} ", 1)
 
     def svg(self) -> str:
         """Return the plot as SVG; its text has the colour of the text around it."""
         return self._svg
 
     def save(self, path: str | Path) -> None:
-        """Write the plot to a file: ``.svg``, or another format that Matplotlib writes, such as ``.png`` or ``.pdf``.
+        """Write the plot with its title to a file: ``.svg``, or another format of Matplotlib, as ``.png`` or ``.pdf``.
 
         An existing file stays unchanged if writing fails.
 
@@ -89,12 +82,18 @@ class Plot:
             ValueError: Matplotlib does not write this format.
         """
         suffix = to_path(path).suffix[1:].lower() or "svg"
-        if suffix == "svg":
-            write_atomically(self._svg.replace(">", f">{_DARK}", 1), path)
-            return
-        drawn = io.BytesIO()
-        self.figure.savefig(drawn, format=suffix, dpi=200)
-        write_atomically(drawn.getvalue(), path)
+        title = self.figure.suptitle(write_name(self.title, room=len(self.title)), fontsize=11)
+        try:
+            if suffix == "svg":
+                titled = Plot(self.title, self.figure, self.table)
+                write_atomically(titled.svg().replace(">", f">{_DARK}", 1), path)
+                return
+            drawn = io.BytesIO()
+            self.figure.savefig(drawn, format=suffix, dpi=200)
+            write_atomically(drawn.getvalue(), path)
+        finally:
+            title.remove()
+            self.figure._suptitle = None  # type: ignore[attr-defined]  # Matplotlib has no public way back
 
     def to_html(self) -> str:
         """Return the plot as a part of a page, with its table folded below it; it needs no script."""
@@ -105,6 +104,17 @@ class Plot:
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.table}"
+
+
+def _clean_svg(svg: str) -> str:
+    """Return an SVG of Matplotlib as a part of a page: nothing in it holds for the page, and its links have names."""
+    svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
+    label = _("Step {step}").format(step=r"\1")
+    link = rf'<a href="#step-\1" aria-label="{label}" pointer-events="all">'
+    svg = re.sub(r'<a xlink:href="#step-(\d+)"[^>]*>', link, svg)
+    svg = re.sub(r' id="[A-Za-z0-9]+_\d+"', "", svg)  # a page may have several plots
+    svg = re.sub(r"\s*<style.*?</style>", "", svg, flags=re.DOTALL)
+    return re.sub(r' style="([^"]*)"', lambda found: _write_attributes(found[1]), svg)
 
 
 def write_markup(plot: Plot) -> str:
@@ -136,7 +146,7 @@ class PlotOptions:
     kind: str = "layers"
     of: str = "gradients"
     measure: str = "norm"
-    layers: str = "*"
+    layers: tuple[str, ...] = ("*",)
     step: int | None = None
     others: Mapping[str, TraceData] = field(default_factory=dict)
 
@@ -173,7 +183,7 @@ class PlotOptions:
         """
         found = list_series(trace, self.of, self.checked_measure, self.layers)
         if not found:
-            raise ValueError(self._explain_nothing())
+            raise ValueError(self._explain_nothing(trace))
         return found
 
     def find_distributions(self, trace: TraceData) -> list[Distributions]:
@@ -184,12 +194,15 @@ class PlotOptions:
         """
         found = list_distributions(trace, self.of, self.layers)
         if not found:
-            raise ValueError(self._explain_nothing())
+            raise ValueError(self._explain_nothing(trace))
         return found
 
-    def _explain_nothing(self) -> str:
-        if self.layers != "*":
-            return _("There is nothing to plot: no layer is named like {layers!r}.").format(layers=self.layers)
+    def _explain_nothing(self, trace: TraceData) -> str:
+        if self.layers != ("*",):
+            names = list(dict.fromkeys([*trace.lookup.leaf_names.values(), *(row.name for row in trace.modules)]))
+            return _("There is nothing to plot: no layer is named like {layers}. The names are {names}.").format(
+                layers=_(" or ").join(map(repr, self.layers)), names=join_list(names[:8] + ["…"] * (len(names) > 8))
+            )
         return _("There is nothing to plot: nothing was recorded that has this measure.")
 
 
@@ -244,7 +257,7 @@ def _plot_training(trace: TraceData, options: PlotOptions) -> Plot:
     draw = draw_curves if options.kind == "curves" else draw_heat_map
     figure = draw(trace, series, options.of, options.checked_measure)
     rows = [(one.name, *_sum_up([point.value for point in one.points])) for one in series]
-    title = f"{_title(options.of)}: {label_of(options.of, options.checked_measure)}"
+    title = f"{_title(options.of)}: {label_of(options.of, options.checked_measure, series)}"
     return Plot(title, figure, Table(rows, _list_heads(), _as_cells))
 
 
@@ -288,7 +301,8 @@ def _plot_histograms(trace: TraceData, options: PlotOptions) -> Plot:
 def _sum_up_histograms(rows: Sequence[HistogramRow]) -> tuple[str, ...]:
     """Describe the last of several distributions, after their number."""
     last = rows[-1]
-    numbers = (format_number(number, 3) for number in (last.mean, last.std, last.zeros))
+    known = (last.mean, last.std, last.zeros) if last.read else (math.nan,) * 3
+    numbers = (format_number(number, 3) for number in known)
     return (str(len(rows)), *numbers, f"{last.read + last.nonfinite:,}", f"{last.total:,}")
 
 
@@ -296,10 +310,11 @@ def _plot_losses(trace: TraceData, options: PlotOptions) -> Plot:
     losses = list_losses(trace)
     if not losses:
         raise ValueError(_("There is nothing to plot: no pass started at a single number."))
-    rates = [one.rate for one in losses if one.rate is not None]
-    curves = [(_("loss"), [one.value for one in losses]), *([(_("learning rate"), rates)] if rates else [])]
-    rows = [(name, *_sum_up(values)) for name, values in curves]
-    return Plot(_("The loss of each pass"), draw_losses(trace, losses), Table(rows, _list_heads(), _as_cells))
+    rates = list_rates(trace)
+    rows = [(_("loss"), *_sum_up([one.value for one in losses]))]
+    for name, each in rates.items():
+        rows.append((_("learning rate of {name}").format(name=name), *_sum_up(list(each.values()))))
+    return Plot(_("The loss of each pass"), draw_losses(trace, losses, rates), Table(rows, _list_heads(), _as_cells))
 
 
 _MAKERS: dict[str, Callable[[TraceData, PlotOptions], Plot]] = {

@@ -1,14 +1,14 @@
 """What a plot shows: a number of each parameter or module in each pass, such as the norm of a gradient."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple, get_args
 
 from hookviz.support.messages import _
 from hookviz.trace import HOOK_KINDS, StepRow, TraceData
 from hookviz.trace.histogram_rows import HistogramRow
-from hookviz.trace.values import Value
+from hookviz.trace.values import Value, as_tuple
 
 Measure = Literal["norm", "rms", "mean_abs", "mean", "std", "zeros", "update"]
 """Norm, root mean square, mean absolute value, mean, standard deviation, the share of zeros; or of a weight, how far
@@ -26,6 +26,8 @@ class Point(NamedTuple):
     step: int
     value: float
     """NaN if the tensor holds NaN, Inf if it holds Inf."""
+    is_sampled: bool = False
+    """Whether it is known from a sample of the numbers of a tensor only."""
 
 
 class Series(NamedTuple):
@@ -47,39 +49,62 @@ class Distributions(NamedTuple):
     """Pass → its row, in the order of the passes."""
 
 
-def list_series(trace: TraceData, of: str, measure: Measure, layers: str = "*") -> list[Series]:
-    """Return the series of all parameters, or modules, whose names match a pattern, in the order of the model.
-
-    Of gradients, norms and zeros are known without histograms.
+def list_series(trace: TraceData, of: str, measure: Measure, layers: Sequence[str] = ("*",)) -> list[Series]:
+    """Return the series of all leaves, or modules, whose names match a pattern, in the order of the model.
 
     Raises:
         ValueError: nothing was recorded that has this measure.
     """
     if measure == "update" and of != "weights":
         raise ValueError(_('The measure "update" is one of weights: write of="weights".'))
-    if of == "gradients" and measure in _READERS:
-        found = _collect(trace, _list_gradients(trace, _READERS[measure]))
-        if not found:
-            raise ValueError(_("There is nothing to plot: no gradient of a leaf was recorded."))
-    else:
-        found = [_make_series(each, _ROW_READERS[measure]) for each in list_distributions(trace, of)]
-    return [series for series in found if series.points and fnmatchcase(series.name, layers)]
+    gradients = _list_gradients(trace) if of == "gradients" else {}
+    if of == "gradients" and not gradients:
+        raise ValueError(_("There is nothing to plot: no gradient of a leaf was recorded."))
+    needs_rows = of != "gradients" or measure not in LEAVES_MEASURES
+    rows = {each.name: each.rows for each in list_distributions(trace, of)} if needs_rows or trace.histograms else {}
+    if measure == "update" and not any(row.move is not None for each in rows.values() for row in each.values()):
+        raise ValueError(_("There is nothing to plot: no optimizer took a step after a pass of this recording."))
+    names = dict.fromkeys([*gradients, *rows])
+    found = [
+        Series(name, [*_measure_each(trace, gradients.get(name, {}), rows.get(name, {}), measure)]) for name in names
+    ]
+    return [series for series in found if series.points and _matches(series.name, layers)]
 
 
-def _make_series(each: Distributions, read: Callable[[HistogramRow], float | None]) -> Series:
-    known = ((pass_id, row.step, read(row)) for pass_id, row in each.rows.items())
-    return Series(each.name, [Point(pass_id, step, value) for pass_id, step, value in known if value is not None])
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def list_distributions(trace: TraceData, of: str, layers: str = "*") -> list[Distributions]:
-    """Return the distributions of all parameters, or modules, whose names match a pattern.
+def _measure_each(
+    trace: TraceData, values: dict[int, tuple[int, int]], rows: dict[int, HistogramRow], measure: Measure
+) -> Iterator[Point]:
+    """Yield the points of one series: from the value of a tensor where that tells, else from its histogram."""
+    for pass_id in sorted({*values, *rows}):
+        row = rows.get(pass_id)
+        step, index = values.get(pass_id) or (row.step, _find_value(trace, row)) if row else values[pass_id]
+        exact = None if index is None else _READERS[measure](Value(*trace.values[index]))
+        if exact is not None:
+            yield Point(pass_id, step, exact)
+        elif row is not None and (known := _ROW_READERS[measure](row)) is not None:
+            yield Point(pass_id, step, known, is_sampled=row.read + row.nonfinite < row.total)
+
+
+def _find_value(trace: TraceData, row: HistogramRow) -> int | None:
+    """Return the value of the tensor of a row, if its step has that: an output."""
+    value = as_tuple(trace.rows[row.step].after)[0] if row.of == "outputs" and trace.rows[row.step].after else None
+    is_same = value is not None and math.prod(Value(*trace.values[value]).shape) == row.total
+    return value if is_same else None
+
+
+def list_distributions(trace: TraceData, of: str, layers: Sequence[str] = ("*",)) -> list[Distributions]:
+    """Return the distributions of all leaves, or modules, whose names match a pattern.
 
     Raises:
         ValueError: the trace has no histograms.
     """
     if not trace.histograms:
         raise ValueError(_("This plot needs histograms: write record(..., histograms=True)."))
-    names = _name_leaves(trace) if of != "outputs" else {}
+    names = trace.lookup.leaf_names if of != "outputs" else {}
     outer = {call.parent for call in trace.calls}
     found: dict[str, dict[int, HistogramRow]] = {name: {} for name in names.values()}
     for row in trace.histograms:
@@ -89,40 +114,34 @@ def list_distributions(trace: TraceData, of: str, layers: str = "*") -> list[Dis
         name = _name_module(trace, step, outer) if of == "outputs" else names.get(step.own_node)
         if name is not None:
             found.setdefault(name, {})[step.pass_id] = row
-    return [Distributions(name, rows) for name, rows in found.items() if rows and fnmatchcase(name, layers)]
+    return [Distributions(name, rows) for name, rows in found.items() if rows and _matches(name, layers)]
 
 
 def _name_module(trace: TraceData, step: StepRow, outer: set[int | None]) -> str | None:
-    """Return the name of the module of a step; None if it calls others, whose outputs say more."""
-    return None if step.call is None or step.call in outer else trace.module(trace.calls[step.call].module)
+    """Return the name of the module of a step.
+
+    None if it calls others, whose outputs say more, or if the call belongs to no pass, as in an evaluation; without any
+    pass, all calls count.
+    """
+    if step.call is None or step.call in outer:
+        return None
+    call = trace.calls[step.call]
+    belongs = step.pass_id < len(trace.roots) and call.mode != "no_grad" and call.mode != "inference"
+    if call.recomputed or (trace.roots and not belongs):
+        return None
+    return trace.module(call.module)
 
 
-def _name_leaves(trace: TraceData) -> dict[int, str]:
-    """Return node → name of all parameters of modules; of all leaves if there is no module."""
-    leaves = trace.lookup.leaf_names
-    return {node: name for node, name in leaves.items() if node in trace.owners} or leaves
-
-
-def _collect(trace: TraceData, named: Iterator[tuple[str, Point]]) -> list[Series]:
-    found: dict[str, list[Point]] = {name: [] for name in _name_leaves(trace).values()}
-    for name, point in named:
-        found[name].append(point)
-    return [Series(name, points) for name, points in found.items() if points]
-
-
-def _list_gradients(trace: TraceData, read: Callable[[Value], float | None]) -> Iterator[tuple[str, Point]]:
-    """Yield (name of a leaf, its number) for each pass, in the order in which the gradients are ready."""
-    names = _name_leaves(trace)
+def _list_gradients(trace: TraceData) -> dict[str, dict[int, tuple[int, int]]]:
+    """Return name of a leaf → pass → (step, value): its gradient as hooks left it, before it is added to ``.grad``."""
+    names = trace.lookup.leaf_names
+    found: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in names.values()}
     for pass_id in trace.lookup.passes:
-        latest: dict[int, tuple[int, int]] = {}
         for step in trace.lookup.steps(pass_id):
             row = trace.rows[step]
             if row.node in names and _leaves_gradient(row):
-                latest[row.own_node] = step, row.after  # type: ignore[assignment]
-        for node, (step, index) in latest.items():
-            value = read(Value(*trace.values[index]))
-            if value is not None:
-                yield names[node], Point(pass_id, step, value)
+                found[names[row.own_node]][pass_id] = step, row.after  # type: ignore[assignment]
+    return {name: values for name, values in found.items() if values}
 
 
 def _leaves_gradient(row: StepRow) -> bool:
@@ -142,15 +161,34 @@ def _find_rms(value: Value) -> float | None:
     return None if norm is None else norm / math.sqrt(math.prod(value.shape))
 
 
+def _find_mean(value: Value) -> float | None:
+    return None if _find_norm(value) is None else value.mean
+
+
+def _find_deviation(value: Value) -> float | None:
+    rms, mean = _find_rms(value), _find_mean(value)
+    return None if rms is None or mean is None else math.sqrt(max(rms**2 - mean**2, 0))
+
+
 def _find_zeros(value: Value) -> float | None:
-    known = value.zero if _find_norm(value) is not None else None
-    return None if known is None else known / math.prod(value.shape)
+    norm = _find_norm(value)
+    if norm is None or not math.isfinite(norm):
+        return norm
+    return None if value.zero is None else value.zero / math.prod(value.shape)
+
+
+def _find_nothing(_value: Value) -> None:
+    """Return None: a value does not tell."""
 
 
 _READERS: dict[Measure, Callable[[Value], float | None]] = {
     "norm": _find_norm,
     "rms": _find_rms,
+    "mean_abs": _find_nothing,
+    "mean": _find_mean,
+    "std": _find_deviation,
     "zeros": _find_zeros,
+    "update": _find_nothing,
 }
 
 
@@ -164,28 +202,40 @@ _ROW_READERS: dict[Measure, Callable[[HistogramRow], float | None]] = {
     "mean_abs": lambda row: _finite_or_nan(row.mean_abs, row),
     "mean": lambda row: _finite_or_nan(row.mean, row),
     "std": lambda row: _finite_or_nan(row.std, row),
-    "zeros": lambda row: row.zeros,
+    "zeros": lambda row: _finite_or_nan(row.zeros, row),
     "update": lambda row: row.move / row.rms if row.move is not None and row.rms else None,
 }
 
 
 class Loss(NamedTuple):
-    """The number at which a pass starts, and the learning rate of the next step of an optimizer."""
+    """The number at which a pass starts."""
 
     pass_id: int
     step: int
     value: float
-    rate: float | None
 
 
 def list_losses(trace: TraceData) -> list[Loss]:
     """Return the losses of the passes that start at one number."""
-    rates: dict[int, float | None] = {}
-    for update in trace.updates:
-        known = [rate for rate in update.rates if rate is not None]
-        rates.setdefault(trace.rows[update.step].pass_id, known[0] if known else None)
     return [
-        Loss(pass_id, trace.lookup.steps(pass_id)[0], math.nan if loss is None else loss, rates.get(pass_id))
+        Loss(pass_id, trace.lookup.steps(pass_id)[0], math.nan if loss is None else loss)
         for pass_id, loss in trace.losses.items()
         if len(trace.lookup.steps(pass_id))
     ]
+
+
+def list_rates(trace: TraceData) -> dict[str, dict[int, float]]:
+    """Return the learning rates: name of the optimizer, and the group if it has several → pass → rate."""
+    found: dict[str, dict[int, float]] = {}
+    for update in trace.updates:
+        row = trace.rows[update.step]
+        optimizer = trace.optimizer(row.optimizer)
+        for number, rate in enumerate(update.rates):
+            name = (
+                optimizer
+                if len(update.rates) == 1
+                else _("{optimizer}, group {number}").format(optimizer=optimizer, number=number)
+            )
+            if rate is not None:
+                found.setdefault(name, {})[row.pass_id] = rate
+    return found

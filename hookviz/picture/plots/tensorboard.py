@@ -8,6 +8,7 @@ from hookviz.picture.plots.series import (
     Measure,
     list_distributions,
     list_losses,
+    list_rates,
     list_series,
 )
 from hookviz.support.atomic_files import to_path
@@ -33,10 +34,10 @@ def write_tensorboard(trace: TraceData, folder: str | Path) -> None:
     missing = _('TensorBoard is not installed: install it with: pip install "hookviz[tensorboard]"')
     writer = load_optional("torch.utils.tensorboard", missing).SummaryWriter(str(to_path(folder)))
     for loss in list_losses(trace):
-        number = trace.pass_number(loss.pass_id)
-        writer.add_scalar("loss", loss.value, number)
-        if loss.rate is not None:
-            writer.add_scalar("learning rate", loss.rate, number)
+        writer.add_scalar("loss", loss.value, trace.pass_number(loss.pass_id))
+    for name, rates in list_rates(trace).items():
+        for pass_id, rate in rates.items():
+            writer.add_scalar(f"learning rate/{name}", rate, trace.pass_number(pass_id))
     for of in SUBJECTS if trace.histograms else ("gradients",):
         for measure in _MEASURES[of]:
             _write_curves(writer, trace, of, measure)
@@ -48,7 +49,11 @@ def write_tensorboard(trace: TraceData, folder: str | Path) -> None:
 
 
 def _write_curves(writer: Any, trace: TraceData, of: str, measure: Measure) -> None:
-    for series in list_series(trace, of, measure):
+    try:
+        found = list_series(trace, of, measure)
+    except ValueError:  # nothing was recorded that has this measure
+        return
+    for series in found:
         for point in series.points:
             tag = f"{_SINGULAR[of]} {measure}/{series.name}"
             writer.add_scalar(tag, point.value, trace.pass_number(point.pass_id))

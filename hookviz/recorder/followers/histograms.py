@@ -1,7 +1,7 @@
 """Writes down how gradients, outputs of modules and weights are distributed, for ``record(histograms=True)``."""
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +12,7 @@ from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_samples import Sample, distribute, fetch_samples, measure_move, take_sample
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.recorder.follower import Follower
+from hookviz.recorder.followers.training_tracker import list_parameters
 from hookviz.trace import TraceData
 from hookviz.trace.histogram_rows import HistogramRow, HistogramSubject
 
@@ -35,8 +36,10 @@ class Histograms(Follower):
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self._waiting: list[_Taken] = []
-        self._weights: IdentityMap[tuple[int, Sample]] = IdentityMap()
-        """Weight → the index of its last row, and its sample, until an optimizer has moved it."""
+        self._weights: IdentityMap[int] = IdentityMap()
+        """Weight → the index of its last row."""
+        self._before: dict[int, list[Sample | None]] = {}
+        """``id`` of each optimizer that takes a step → samples of its weights from before."""
 
     def take(self, step: int, of: HistogramSubject, tensor: torch.Tensor) -> None:
         """Copy a sample of ``tensor``, which a step of the trace shows."""
@@ -71,28 +74,25 @@ class Histograms(Follower):
         """Count what is left, and follow the rows, which are about to move."""
         self._write_waiting()
         lost = sum(self.trace.rows[row.step].pass_id < count for row in self.trace.histograms)
-        known = self._weights.items()
-        self._weights.clear()
-        for weight, (index, sample) in known:
-            if index >= lost:
-                self._weights.put(weight, (index - lost, sample))
+        self._weights.renumber({index: index - lost for index in range(lost, len(self.trace.histograms))})
+
+    def optimizer_begins(self, optimizer: Optimizer) -> None:
+        """Copy samples of the weights before a step: it may run passes itself, as that of LBFGS does."""
+        self._before[id(optimizer)] = list(map(take_sample, list_parameters(optimizer)))
 
     def optimizer_stepped(self, optimizer: Optimizer) -> None:
-        """Note how far the step moved each weight since its gradient arrived."""
-        moved = list(self._list_moved(optimizer))
-        samples = fetch_samples([sample for _index, _before, sample in moved])
-        for (index, before, _ignored), sample in zip(moved, samples, strict=True):
+        """Note how far the step moved each weight, in its row in the last pass."""
+        before = zip(list_parameters(optimizer), self._before.pop(id(optimizer), ()), strict=False)
+        indexes, olds, news = list[int](), list[Sample](), list[Sample]()
+        for weight, old in before:
+            index, new = self._weights.get(weight), take_sample(weight)
+            if index is not None and old is not None and new is not None and len(new) == len(old):
+                indexes.append(index)
+                olds.append(old)
+                news.append(new)
+        for index, old, new in zip(indexes, fetch_samples(olds), fetch_samples(news), strict=True):
             row = self.trace.histograms[index]
-            self.trace.histograms[index] = row._replace(move=measure_move(before, sample))
-
-    def _list_moved(self, optimizer: Optimizer) -> Iterator[tuple[int, Sample, Sample]]:
-        """Yield (row, sample before the step, sample now) of each weight that has a row in the last pass."""
-        for group in optimizer.param_groups:
-            for weight in group["params"]:
-                known = self._weights.get(weight)
-                now = None if known is None else take_sample(weight)
-                if known is not None and now is not None and len(now) == len(known[1]):
-                    yield *known, now
+            self.trace.histograms[index] = row._replace(move=measure_move(old, new))
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a weight that is about to get other contents."""
@@ -105,5 +105,5 @@ class Histograms(Follower):
         for taken, sample in zip(waiting, samples, strict=True):
             weight = None if taken.weight is None else taken.weight()
             if weight is not None:
-                self._weights.put(weight, (len(self.trace.histograms), sample))
+                self._weights.put(weight, len(self.trace.histograms))
             self.trace.histograms.append(HistogramRow(taken.step, taken.of, taken.total, *distribute(sample)))

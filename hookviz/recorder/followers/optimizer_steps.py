@@ -97,6 +97,7 @@ class OptimizerTracker(Follower):
         """Begin a step, before its hooks run."""
         number, pass_count = self.number(optimizer), self.session.sampler.pass_count
         self._running.append(OptimizerStep(optimizer, number, self.session.exceptions.enter(), pass_count))
+        self.followers.tell("optimizer_begins", optimizer)
         self.session.attempt(self._read_given, self._running[-1])
         self.session.attempt(self._running[-1].copy_parameters, optimizer)
         self.session.attempt(self.moved.step_begins, optimizer)
