@@ -35,6 +35,7 @@ from hookviz.trace.values import format_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 _RASTER = 144
 """Dots per inch of what is a picture inside the SVG: the colours of a heat map, and very many curves."""
@@ -83,6 +84,7 @@ class Plot:
         """
         suffix = to_path(path).suffix[1:].lower() or "svg"
         title = self.figure.suptitle(write_name(self.title, room=len(self.title)), fontsize=11)
+        _show(title, True)
         try:
             if suffix == "svg":
                 titled = Plot(self.title, self.figure, self.table)
@@ -92,8 +94,7 @@ class Plot:
             self.figure.savefig(drawn, format=suffix, dpi=200)
             write_atomically(drawn.getvalue(), path)
         finally:
-            title.remove()
-            self.figure._suptitle = None  # type: ignore[attr-defined]  # Matplotlib has no public way back
+            _show(title, False)
 
     def to_html(self) -> str:
         """Return the plot as a part of a page, with its table folded below it; it needs no script."""
@@ -104,6 +105,12 @@ class Plot:
 
     def __repr__(self) -> str:
         return f"{self.title}\n{self.table}"
+
+
+def _show(title: "Text", is_shown: bool) -> None:
+    """Show a title of a figure, or hide it and leave no room for it."""
+    title.set_visible(is_shown)
+    title.set_in_layout(is_shown)
 
 
 def _clean_svg(svg: str) -> str:
