@@ -218,3 +218,13 @@ def test_each_lesson_ends_with_links_to_the_previous_and_next_lesson() -> None:
         end = nbformat.read(path, as_version=4).cells[-1].source
         neighbours = order[max(index - 1, 0) : index] + order[index + 1 : index + 2]
         assert all(f"]({name})" in end for name in neighbours)
+
+
+def test_the_path_of_one_hour_leads_from_cells_to_headings_further_down() -> None:
+    row = re.compile(r"^\| (\d+) \| .+ \| \[.+\]\((\w+\.ipynb)#cell-id=([\w-]+)\) \| \"(.+)\" \|$", re.MULTILINE)
+    rows = row.findall((FOLDER / "one_hour.md").read_text(encoding="utf-8"))
+    assert len(rows) == 6 and sum(int(minutes) for minutes, *_ignored in rows) == 60
+    for _minutes, name, first, last in rows:
+        cells = nbformat.read(FOLDER / name, as_version=4).cells
+        begin = next(place for place, cell in enumerate(cells) if cell.id == first)
+        assert any(f"## {last}" in cell.source.splitlines() for cell in cells[begin + 1 :])
