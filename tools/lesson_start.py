@@ -26,7 +26,8 @@ if find_spec("hookviz") is None:
 {find}
     for source in sources:
         print("{begins}")
-        kept = [f"{{name}}=={{version(name)}}" for name in ("torch", "ipywidgets") if find_spec(name)]
+        here = [name for name in ("torch", "ipywidgets") if find_spec(name)]
+        kept = [f"{{name}}=={{version(name)}}" for name in here]
         pip = [sys.executable, "-m", "pip", "install", "-q", "--upgrade-strategy", "only-if-needed"]
         done = subprocess.run([*pip, *kept, source], capture_output=True, text=True)
         print(done.stderr or "{ends}")"""
@@ -37,7 +38,8 @@ Not %pip: marimo does not run a cell with a magic command in a block.
 FIND_REPOSITORY = """\
     sources = ["hookviz[lessons] @ git+{repository}"]"""
 FIND_CHECKOUT = """\
-    checkouts = [folder for folder in Path.cwd().parents if (folder / "hookviz" / "py.typed").exists()]
+    marks = [folder / "hookviz" / "py.typed" for folder in Path.cwd().parents]
+    checkouts = [mark.parents[1] for mark in marks if mark.exists()]
     sources = [f"{{folder}}[lessons]" for folder in checkouts[:1]]
     if not sources:
         print("{nowhere}")
@@ -114,7 +116,7 @@ def make_install_source(repository: str, language: str = "en") -> str:
             repository=repository,
             nowhere=translated("hookviz is missing, and it is on no package index yet.", language),
             advice=translated(
-                'Run this in the folder of hookviz, then restart the kernel: pip install ".[lessons]"', language
+                'Run this in its folder, then restart the kernel: pip install ".[lessons]"', language
             ),
         ),
         title=translated("Installs hookviz where it is missing", language),
