@@ -21,7 +21,8 @@ OTHER_PACKAGES = "anywidget|collections|graphviz|ipywidgets|matplotlib|pandas|pa
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER_PACKAGES})\..*"),
     # A path; the type of the rows of a table; what stands for a Trace in an annotation.
-    ("py:.*", r"Path|hookviz\.support\.table\.RowT|hookviz\.trace\.trace\.TraceData|(hookviz\.api\.plotting\.)?TracePlots"),
+    ("py:.*", r"Path|hookviz\.support\.table\.RowT|hookviz\.trace\.trace\.TraceData"),
+    ("py:.*", r"(hookviz\.api\.plotting\.)?TracePlots"),
     ("py:exc", "NoPictureError"),
 ]
 index = Path(__file__).with_name("api").joinpath("index.rst")

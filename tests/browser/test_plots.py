@@ -40,7 +40,7 @@ def test_dialog_shows_each_plot_and_a_click_leads_to_its_step(open_file: Opener)
     assert violations(page, inside=".hv-plots") == []
     tabs.nth(0).click()
     bar = dialog.locator("svg a").nth(1)
-    step = (bar.get_attribute("href") or "").removeprefix("#step-")
+    step = (bar.get_attribute("xlink:href") or "").removeprefix("#step-")
     bar.click()
     expect(dialog).to_be_hidden()
     expect(page.locator(".hv-count")).to_contain_text(f"Step {step} of")

@@ -31,7 +31,7 @@ def train(passes: int, scheduled: bool = False, **options: bool) -> hv.Trace:
 
 
 def links(plot: hv.Plot) -> list[str]:
-    found = (element.get("href", "") for element in ET.fromstring(plot.svg()).iter())
+    found = (element.get("{http://www.w3.org/1999/xlink}href", "") for element in ET.fromstring(plot.svg()).iter())
     return [link for link in found if link.startswith("#step-")]
 
 

@@ -117,7 +117,8 @@ def _clean_svg(svg: str) -> str:
     """Return an SVG of Matplotlib as a part of a page: nothing in it holds for the page, and its links have names."""
     svg = svg[svg.index("<svg") :].replace("#000000", "currentColor")
     label = _("Step {step}").format(step=r"\1")
-    link = rf'<a href="#step-\1" aria-label="{label}" pointer-events="all">'
+    # JupyterLab writes to each href, and fails at those of an SVG; it leaves this older kind alone.
+    link = rf'<a role="link" xlink:href="#step-\1" aria-label="{label}" pointer-events="all">'
     svg = re.sub(r'<a xlink:href="#step-(\d+)"[^>]*>', link, svg)
     svg = re.sub(r' id="[A-Za-z0-9]+_\d+"', "", svg)  # a page may have several plots
     svg = re.sub(r"\s*<style.*?</style>", "", svg, flags=re.DOTALL)

@@ -23,8 +23,9 @@ export function followLinks(context, panel) {
   const { root, signal } = context;
   /** @param {MouseEvent} event */
   const follow = (event) => {
-    const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
-    const target = readAddress(link?.getAttribute("href"));
+    // A plot is an SVG, whose links may have a namespace.
+    const link = event.target instanceof Element ? event.target.closest("a[*|href]") : null;
+    const target = readAddress(link?.getAttribute("href") ?? link?.getAttribute("xlink:href"));
     if (!link || target === null || nearestAbove(link) !== root) return;
     // The notebook or page would look for a heading with that name.
     event.preventDefault();
