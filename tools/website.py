@@ -39,6 +39,7 @@ ENGLISH_ONLY = {
     "guide": translatable("Guide"),
     "findings": translatable("Findings"),
     "recording": translatable("Recording"),
+    "plots": translatable("Plots"),
     "command_line": translatable("In a terminal and in tests"),
     "sharing": translatable("Sharing"),
     "installing": translatable("Installing"),
