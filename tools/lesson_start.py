@@ -115,9 +115,7 @@ def make_install_source(repository: str, language: str = "en") -> str:
         find=find.format(
             repository=repository,
             nowhere=translated("hookviz is missing, and it is on no package index yet.", language),
-            advice=translated(
-                'Run this in its folder, then restart the kernel: pip install ".[lessons]"', language
-            ),
+            advice=translated('Run this in its folder, then restart the kernel: pip install ".[lessons]"', language),
         ),
         title=translated("Installs hookviz where it is missing", language),
         begins=translated("pip installs hookviz, and keeps the torch and ipywidgets that are here.", language),

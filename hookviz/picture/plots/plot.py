@@ -84,7 +84,7 @@ class Plot:
         """
         suffix = to_path(path).suffix[1:].lower() or "svg"
         title = self.figure.suptitle(write_name(self.title, room=len(self.title)), fontsize=11)
-        _show(title, True)
+        _reveal(title, True)
         try:
             if suffix == "svg":
                 titled = Plot(self.title, self.figure, self.table)
@@ -94,7 +94,7 @@ class Plot:
             self.figure.savefig(drawn, format=suffix, dpi=200)
             write_atomically(drawn.getvalue(), path)
         finally:
-            _show(title, False)
+            _reveal(title, False)
 
     def to_html(self) -> str:
         """Return the plot as a part of a page, with its table folded below it; it needs no script."""
@@ -107,7 +107,7 @@ class Plot:
         return f"{self.title}\n{self.table}"
 
 
-def _show(title: "Text", is_shown: bool) -> None:
+def _reveal(title: "Text", is_shown: bool) -> None:
     """Show a title of a figure, or hide it and leave no room for it."""
     title.set_visible(is_shown)
     title.set_in_layout(is_shown)
