@@ -7,7 +7,13 @@ from typing import NamedTuple
 import torch
 
 from hookviz.autograd.graph_tensors import has_no_memory
-from hookviz.autograd.tensor_statistics import as_scalar, can_be_read, has_readable_numbers
+from hookviz.autograd.tensor_statistics import (
+    as_scalar,
+    can_be_read,
+    drop_repeats,
+    has_readable_numbers,
+    in_memory_order,
+)
 from hookviz.trace.histogram_rows import BIN_COUNT, BIN_SHIFT, find_bin
 
 MAX_SAMPLE = 2048
@@ -63,10 +69,7 @@ def take_sample(tensor: torch.Tensor) -> Sample | None:
 
 def _flatten(tensor: torch.Tensor) -> torch.Tensor:
     """Flatten a tensor in the order of its memory, which needs no copy unless there are gaps; repeats count once."""
-    if 0 in tensor.stride():
-        tensor = tensor[tuple(slice(None) if step else slice(0, 1) for step in tensor.stride())]
-    in_order = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
-    return in_order.reshape(-1)
+    return in_memory_order(drop_repeats(tensor)).reshape(-1)
 
 
 def fetch_samples(samples: Sequence[Sample]) -> list[Sample]:

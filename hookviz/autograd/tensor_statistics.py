@@ -234,11 +234,22 @@ def _why_hidden(tensor: torch.Tensor) -> Note | None:
     return None
 
 
+def drop_repeats(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a view of ``tensor`` with each number once: an expanded dimension repeats the same numbers."""
+    if 0 not in tensor.stride():
+        return tensor
+    return tensor[tuple(slice(None) if step else slice(0, 1) for step in tensor.stride())]
+
+
+def in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a view of ``tensor`` whose dimensions are in the order of its memory."""
+    return tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+
+
 def _without_repeats(tensor: torch.Tensor) -> tuple[torch.Tensor, int]:
     """The numbers of ``tensor`` without expanded dimensions, floating-point or complex, and how often each repeats."""
     total = tensor.numel()
-    if 0 in tensor.stride():  # an expanded dimension repeats the same numbers
-        tensor = tensor[tuple(slice(None) if step else slice(0, 1) for step in tensor.stride())]
+    tensor = drop_repeats(tensor)
     plain = tensor if tensor.is_floating_point() or tensor.is_complex() else tensor.double()
     return plain, total // tensor.numel()
 
@@ -271,7 +282,7 @@ def _extremes(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     and far more slowly where memory is not read in order.
     """
     if not tensor.is_contiguous():
-        tensor = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+        tensor = in_memory_order(tensor)
     at_once = tensor.is_contiguous() and (tensor.numel() < _AMINMAX_LIMIT or tensor.dtype in _WIDER)
     return torch.aminmax(tensor) if at_once else (tensor.amin(), tensor.amax())
 
