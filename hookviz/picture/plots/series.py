@@ -81,7 +81,7 @@ def _measure_each(
     """Yield the points of one series: from the value of a tensor where that tells, else from its histogram."""
     for pass_id in sorted({*values, *rows}):
         row = rows.get(pass_id)
-        step, index = values.get(pass_id) or (row.step, _find_value(trace, row)) if row else values[pass_id]
+        step, index = values[pass_id] if pass_id in values else _find_output(trace, rows[pass_id])
         exact = None if index is None else _READERS[measure](Value(*trace.values[index]))
         if exact is not None:
             yield Point(pass_id, step, exact)
@@ -89,11 +89,11 @@ def _measure_each(
             yield Point(pass_id, step, known, is_sampled=row.read + row.nonfinite < row.total)
 
 
-def _find_value(trace: TraceData, row: HistogramRow) -> int | None:
-    """Return the value of the tensor of a row, if its step has that: an output."""
-    value = as_tuple(trace.rows[row.step].after)[0] if row.of == "outputs" and trace.rows[row.step].after else None
-    is_same = value is not None and math.prod(Value(*trace.values[value]).shape) == row.total
-    return value if is_same else None
+def _find_output(trace: TraceData, row: HistogramRow) -> tuple[int, int | None]:
+    """Return the step of a row, and the value of its tensor if that step has it: an output."""
+    first = next(iter(as_tuple(trace.rows[row.step].after)), None) if row.of == "outputs" else None
+    is_same = first is not None and math.prod(trace.values[first][0]) == row.total
+    return row.step, first if is_same else None
 
 
 def list_distributions(trace: TraceData, of: str, layers: Sequence[str] = ("*",)) -> list[Distributions]:
@@ -126,7 +126,7 @@ def _name_module(trace: TraceData, step: StepRow, outer: set[int | None]) -> str
     if step.call is None or step.call in outer:
         return None
     call = trace.calls[step.call]
-    belongs = step.pass_id < len(trace.roots) and call.mode != "no_grad" and call.mode != "inference"
+    belongs = step.pass_id < len(trace.roots) and call.mode not in ("no_grad", "inference")
     if call.recomputed or (trace.roots and not belongs):
         return None
     return trace.module(call.module)
