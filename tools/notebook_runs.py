@@ -28,6 +28,10 @@ CACHE = ROOT / "build" / "run"
 SECONDS_PER_CELL = 600
 """The longest that a cell may take, on a busy machine too: on a quiet one, each takes a few seconds."""
 QUIET = ["--IPKernelApp.log_level=ERROR"]
+EMPTY_TOOLBOX = """import pathlib, tempfile
+import hookviz.course.toolbox
+hookviz.course.toolbox.folder = pathlib.Path(tempfile.mkdtemp())"""
+"""Code that begins with no tool kept, and keeps none beside the lessons."""
 MEASURE = """import pathlib, re, statistics, time, timeit
 used = time.process_time()
 status = pathlib.Path("/proc/self/status")  # Only Linux has it.
@@ -90,8 +94,10 @@ def _exclusive(lock: Path) -> Iterator[None]:
 def _read_or_run(path: Path, copy: Path) -> Any:
     if not copy.exists():
         lesson = remove_start(nbformat.read(_with_solutions(path), as_version=4))  # type: ignore[no-untyped-call]
+        lesson.cells.insert(0, nbformat.v4.new_code_cell(EMPTY_TOOLBOX))  # type: ignore[no-untyped-call]
         lesson.cells.append(nbformat.v4.new_code_cell(MEASURE))  # type: ignore[no-untyped-call]
         notebook = run_cells(lesson, path.parent, language_of(path))
+        del notebook.cells[0]
         notebook.metadata["used"] = ast.literal_eval(notebook.cells.pop().outputs[0].data["text/plain"])
         for old in copy.parent.glob(f"{path.stem}-*.ipynb"):
             old.unlink()

@@ -1,4 +1,4 @@
-"""The exercises of the lessons: check answers, ask about earlier lessons, make a quiz of a trace, and report scores.
+"""The exercises of the lessons: check answers, keep tools, ask about earlier lessons, quiz, and report scores.
 
 Each function imports what it needs when it is called: a quiz of a saved trace needs no torch.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hookviz.course.question_bank import Review
     from hookviz.course.trace_quiz import Quiz
 
-__all__ = ["Verdict", "check", "quiz", "report", "review"]
+__all__ = ["Verdict", "check", "keep", "kept", "quiz", "report", "review"]
 
 
 def check(exercise: str, answer: Any) -> Verdict:
@@ -38,6 +38,58 @@ def check(exercise: str, answer: Any) -> Verdict:
     from hookviz.course.exercises import judge_answer
 
     return judge_answer(exercise, answer)
+
+
+def keep(tool: Any) -> "Verdict | None":
+    """Write a tool that you have built into the file ``my_hooks.py``, beside the notebook.
+
+    If an exercise asks for a tool of this name, it must be right. The file also gets what the tool needs: its imports,
+    and other functions of yours that it calls. A tool of the same name is replaced; the rest of the file stays, so you
+    can also edit it. In any program in that folder, ``from my_hooks import find_silent`` works then.
+
+    Args:
+        tool: a function or a class that a cell or a file defines.
+
+    Returns:
+        None if the tool was written, and otherwise the verdict, which says why it is not right yet.
+
+    Raises:
+        TypeError: ``tool`` is no function or class.
+        ValueError: it uses a variable of the notebook that cannot be written into a file, such as a network.
+        OSError: the file cannot be written.
+
+    >>> from hookviz.course import keep
+    >>> def find_silent(net, loss):
+    ...     return []
+    >>> keep(find_silent)
+    Exercise 01.8, not yet: ...
+    """
+    from hookviz.course.toolbox import keep_tool
+
+    return keep_tool(tool)
+
+
+def kept(name: str) -> Any:
+    """Return a tool from your file ``my_hooks.py`` or, if you have not kept it yet, the one of the course.
+
+    It prints which of the two it is.
+
+    Args:
+        name: the name of the tool, such as ``"find_silent"``.
+
+    Raises:
+        ValueError: there is no such tool.
+
+    >>> import torch
+    >>> from hookviz.course import kept
+    >>> find_tensors = kept("find_tensors")
+    find_tensors: the course's own. Yours comes with exercise 03.9 and keep(find_tensors).
+    >>> len(find_tensors({"a": torch.ones(2), "b": [torch.ones(3), None]}))
+    2
+    """
+    from hookviz.course.toolbox import find_kept
+
+    return find_kept(name)
 
 
 def review(lesson: str) -> "Review":

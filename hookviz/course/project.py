@@ -47,7 +47,7 @@ KINDS: Mapping[str, str] = {
 # -- the network
 
 
-def keep(x: Tensor) -> Tensor:
+def leave_as_it_is(x: Tensor) -> Tensor:
     """Return what is given."""
     return x
 
@@ -106,7 +106,7 @@ class Stage(nn.Module):
         self.mix = nn.Linear(inputs, WIDTH)
         self.norm = Norm(WIDTH)
         self.bend = Bend()
-        self.enter: Callable[[Tensor], Tensor] = make_way(keep)
+        self.enter: Callable[[Tensor], Tensor] = make_way(leave_as_it_is)
         self.run: Callable[[nn.Module, Tensor], Any] = make_way(call)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -122,7 +122,7 @@ class Network(nn.Module):
         for name in STAGES:
             self.add_module(name, Stage(PIXELS if name == STAGES[0] else WIDTH))
         self.head = nn.Linear(WIDTH, CLASSES)
-        self.leave: Callable[[Tensor], Tensor] = make_way(keep)
+        self.leave: Callable[[Tensor], Tensor] = make_way(leave_as_it_is)
 
     def stage(self, name: str) -> Stage:
         """Return a stage by its name."""
