@@ -13,6 +13,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.course import quiz
+from hookviz.course.memory import held_megabytes
 from hookviz.course.question_bank import read_questions
 from hookviz.course.transformer import SmallTransformer, as_row
 
@@ -269,10 +270,15 @@ def question_05c() -> None:
 
 
 def question_05d() -> None:
-    layer, seen = nn.Linear(2, 2), []
-    layer.register_forward_hook(lambda module, args, output: seen.append(output) or None)
-    layer(torch.ones(1, 2))
-    assert seen[0].grad_fn is not None and seen[0].detach().grad_fn is None
+    net, seen, held = nn.Sequential(nn.Linear(2, 200), nn.ReLU(), nn.Linear(200, 1)), [], []
+    net.register_forward_hook(lambda module, args, output: seen.append(output) or None)
+    for _ in range(2):
+        net(torch.ones(100, 2))
+        held.append(held_megabytes(seen))
+    numbers = held_megabytes(output.detach() for output in seen)
+    assert held[1] > 1.9 * held[0] and held[0] > 50 * numbers
+    torch.cat(seen).sum().backward()
+    assert held_megabytes(seen) == numbers
 
 
 def question_05e() -> None:

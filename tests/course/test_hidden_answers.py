@@ -88,11 +88,11 @@ LESSONS: dict[str, list[Question]] = {
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
         Question("c21c", words=r"About 10|2000"),
-        Question("c41c", words=r"C, A, D|bypassed|no_graph", check="05.2", answer="CADFEB"),
-        Question("c57b", (210,), r"faster than the number", check="05.3"),
-        Question("c44", (2,), r"drops|leaves the hooks out", check="05.4"),
-        Question("c31", (64,), r"[Ll]ate binding", check="05.5"),
+        Question("c44", (2,), r"drops|leaves the hooks out|leaves\nthe hooks out", check="05.2"),
+        Question("c31", (64,), r"[Ll]ate binding", check="05.3"),
         Question("c33", (16, 64)),
+        Question("c41c", words=r"C, A, D|bypassed|no_graph", check="05.4", answer="CADFEB"),
+        Question("c57b", (210,), r"100 times|grows faster", check="05.5"),
     ],
     "06": [
         Question("c09", (3,), check="06.1"),
