@@ -169,9 +169,9 @@ def _judge_hook_group(answer: Any) -> Feedback:
             groups.append(group)
         fault, error = call_safely(judge, *groups)
         if error:
-            return Feedback("raised", error)
+            return Feedback("failed", error)
         if fault.name != "right":
-            return Feedback(fault.name)
+            return Feedback(fault.name, fault.detail)
     return Feedback("right")
 
 
@@ -186,7 +186,7 @@ def _judge_one_group(group: Any, second_group: Any) -> Feedback:
             stack.callback(_remove_all, net)
             _, error = call_safely(run_block, _Filled(manager, net, calls), net)
             if error and not error.endswith(_ERROR_IN_BLOCK):
-                raise RuntimeError(error)
+                return Feedback("failed", error)
             if by_error and not error:
                 return Feedback("swallows")
             inside = calls[:]

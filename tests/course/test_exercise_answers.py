@@ -11,6 +11,7 @@ from hookviz.course import check
 from hookviz.course.exercises import JUDGES
 from hookviz.course.lesson11 import STEP_ORDER
 from tests.course.answers import RIGHT
+from tests.course.answers.lesson05 import OTHER_GROUPS
 from tests.course.answers.lesson07 import safe_log
 from tests.course.answers.lesson08 import weights
 from tests.course.answers.lesson12 import with_hook
@@ -73,6 +74,12 @@ def test_answer_that_is_right_for_one_example_only_is_rejected_with_a_reason(
     exercise: str, answer: Any, expected: str
 ) -> None:
     verdict = check(exercise, answer)
+    assert not verdict.right and expected in verdict.reason
+
+
+@pytest.mark.parametrize(("answer", "expected"), OTHER_GROUPS)
+def test_group_of_hooks_that_fails_gets_the_reason(answer: Any, expected: str) -> None:
+    verdict = check("05.8", answer)
     assert not verdict.right and expected in verdict.reason
 
 
