@@ -80,34 +80,37 @@ def _judge_note(answer: Any) -> Feedback:
     """Let the learner's function note the size of a gradient that is shared; judge log, pass and handle."""
     if fault := check_callable(answer):
         return fault
-    a, d = (torch.tensor(numbers, requires_grad=True) for numbers in ([2.0, 2.0], [4.0, 4.0]))
+    a, d = (torch.tensor(numbers, requires_grad=True) for numbers in ([2.0, 2.0], [9.0, 9.0]))
     log: list[Any] = []
     handle, error = call_safely(answer, d, log)
+    if log:
+        return Feedback("early")
     if not error:
-        _, error = call_safely(torch.autograd.backward, a * 3 + d, torch.tensor([1.0, -2.0]))
+        _, error = call_safely(torch.autograd.backward, a * 3 + d, torch.tensor([2.0, -5.0]))
     if error:
         return Feedback("raised", error)
     if fault := _judge_log(log):
         return fault
-    if a.grad is None or a.grad.tolist() != [3, -6]:
+    if a.grad is None or a.grad.tolist() != [6, -15]:
         return Feedback("shared")
-    if d.grad is None or d.grad.tolist() != [1, -2]:
+    if d.grad is None or d.grad.tolist() != [2, -5]:
         return Feedback("replaced")
     return Feedback("right" if _can_remove(handle, d) else "no_handle")
 
 
 def _judge_log(log: list[Any]) -> Feedback | None:
-    """Feedback if the log of one pass, in which the gradient (1, -2) arrived, is not one number, its size."""
+    """Feedback if the log of one pass, in which the gradient (2, -5) arrived, is not one number, its size."""
     if not log:
         return Feedback("empty")
     if len(log) > 1:
         return Feedback("entries", str(len(log)))
-    size = as_float(log[0])
+    size = None if isinstance(log[0], str) else as_float(log[0])
     if size is None:
         return Feedback("whole")
-    names: dict[float, str | None] = {2.0: None, 1.0: "sign", -2.0: "smallest", -1.0: "sum", 3.0: "sum"}
-    name = names.get(size, "other")
-    return Feedback(name, f"{size:g}") if name else None
+    if size == 5:
+        return None
+    mistakes = {2.0: "sign", -5.0: "smallest", -3.0: "sum", 3.0: "sum", 7.0: "sum", 9.0: "value"}
+    return Feedback(mistakes.get(size, "other"), f"{size:g}")
 
 
 def _can_remove(handle: Any, tensor: torch.Tensor) -> bool:

@@ -60,6 +60,17 @@ def note_nothing(tensor: torch.Tensor, log: list[float]) -> Any:
     return tensor.register_hook(lambda grad: None)  # type: ignore[no-untyped-call]
 
 
+def note_before_the_pass(tensor: torch.Tensor, log: list[float]) -> Any:
+    log.append(tensor.abs().max().item())
+    return tensor.register_hook(lambda grad: None)  # type: ignore[no-untyped-call]
+
+
+def note_after_the_write(tensor: torch.Tensor, log: list[float]) -> Any:
+    return tensor.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+        lambda leaf: log.append(leaf.abs().max().item())
+    )
+
+
 RIGHT: dict[str, Any] = {
     "02.1": 10,
     "02.2": torch.tensor([24]),
@@ -100,6 +111,9 @@ WRONG: dict[str, list[Any]] = {
         notes(torch.Tensor.min),
         notes(lambda grad: grad.abs().sum()),
         notes(torch.Tensor.norm),
+        notes(lambda grad: abs(grad.sum().item())),
+        note_before_the_pass,
+        note_after_the_write,
         raises,
     ],
 }
