@@ -108,9 +108,9 @@ def review(lesson: str) -> "Review":
 
     >>> from hookviz.course import review
     >>> [question.lesson for question in review("05").questions]
-    ['04', '02', '03']
+    ['04', '01', '02']
     >>> print(review("05").questions[0].ask)
-    A layer returns `{"scores": y}`, a dict. It has a full backward hook. What happens in the backward pass?
+    A full backward hook on the first layer gets `grad_input = (None,)`, and a warning. ...
     """
     from hookviz.course.question_bank import make_review
 
