@@ -72,11 +72,11 @@ LESSONS: dict[str, list[Question]] = {
     "03": [
         Question("c50", words=r"order is:|1st:|'exit_fwd', 'exit_bwd'", check="03.1", answer="ABDC"),
         Question("c06", (116,), check="03.2"),
+        Question("c27", (25,), r"order in which"),
         Question("c14", (6,), r"as if there were no hooks", check="03.3"),
         Question("c18e", (1,), r"a hook gets those only if", check="03.4"),
         Question("c37", (2,), r"those of the second", given=("c35",), check="03.5"),
         Question("c48b", (29, 3)),
-        Question("c27", (30,)),
     ],
     "04": [
         Question("c06", (12,), check="04.1"),
