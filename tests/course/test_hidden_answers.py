@@ -81,8 +81,7 @@ LESSONS: dict[str, list[Question]] = {
     "04": [
         Question("c06", (12,), check="04.1"),
         Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
-        Question("n03", (0,), r"tuple is empty", check="04.3"),
-        Question("c33", words=r"The order is|'y', 'layer'|DCEFBA", check="04.9", answer="DCEFBA"),
+        Question("c33", words=r"Only the weight|gets its `.grad`|gradient last", check="04.3", answer="weight"),
         Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
         Question("s03", (9, 0.00038), r"hundredth|never fires", check="04.5"),
     ],
