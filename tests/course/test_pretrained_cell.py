@@ -1,4 +1,4 @@
-"""The cell of the look-up page that uses torchvision works where torchvision is installed, and says so where it is not."""
+"""The cell of the look-up page that uses torchvision works with torchvision, and says so where it is missing."""
 
 import sys
 from types import ModuleType, SimpleNamespace
