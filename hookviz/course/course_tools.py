@@ -18,11 +18,11 @@ def find_silent(net: nn.Module, loss: Tensor) -> list[str]:
     return [name for name, parameter in net.named_parameters() if parameter.requires_grad and parameter.grad is None]
 
 
-def note(tensor: Tensor, log: list[Tensor]) -> RemovableHandle:
-    """Write each gradient of a tensor into ``log``, in thousandths; return the handle."""
+def note(tensor: Tensor, log: list[float]) -> RemovableHandle:
+    """Write the size of each gradient of a tensor into ``log``: its largest absolute value; return the handle."""
 
     def write_down(grad: Tensor) -> None:
-        log.append(grad * 1000)
+        log.append(grad.abs().max().item())
 
     return tensor.register_hook(write_down)  # type: ignore[no-any-return, no-untyped-call]
 

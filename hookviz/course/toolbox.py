@@ -18,7 +18,7 @@ from hookviz.support.messages import _
 NAME = "my_hooks"
 TOOLS = {
     "find_silent": "01.8",
-    "note": "02.8",
+    "note": "02.9",
     "find_tensors": "03.9",
     "watch": "04.8",
     "HookGroup": "05.8",
