@@ -97,12 +97,11 @@ LESSONS: dict[str, list[Question]] = {
     "06": [
         Question("c09", (3,), check="06.1"),
         Question("c14", (2.2,), check="06.2"),
-        Question("c28", (0,), r"[Tt]rap|that is none", check="06.3"),
-        Question("c60a", (0.06,), r"[Bb]lack|\b255\b", check="06.4"),
-        Question("c64a", words=r"second row|0\.5"),
-        Question("c38", (1,), r"two gradients|old version", given=("c38",), check="06.5"),
-        Question("c42b", (4,), given=("c42b",), check="06.6"),
+        Question("c42b", (4,), given=("c42b",), check="06.3"),
         Question("c44", (8, 4), given=("c42b",)),
+        Question("c28", (0,), r"[Tt]rap|that is none", check="06.4"),
+        Question("c60a", (0.06,), r"[Bb]lack|\b255\b", check="06.5"),
+        Question("c64a", words=r"second row|0\.5"),
     ],
     "07": [
         Question("c04", (1 / 64,), check="07.1"),
