@@ -15,6 +15,7 @@ from tests.course.answers.lesson05 import OTHER_GROUPS
 from tests.course.answers.lesson07 import safe_log
 from tests.course.answers.lesson08 import weights
 from tests.course.answers.lesson12 import with_hook
+from tests.course.answers.lesson13 import keeps_the_second_row, patches, patches_from_the_place_on
 
 
 @pytest.mark.parametrize("answer", ["3 / 64", 0.0156, torch.tensor(0.0157)])
@@ -68,6 +69,10 @@ def clamp_in_place(grad: torch.Tensor) -> torch.Tensor:
         ("12.4", lambda module, grad_input, grad_output: (grad_output[0].abs(),), "number for number"),
         ("12.5", with_hook(clamp_in_place), "writes into a tensor"),
         ("12.5", lambda x: x.detach().requires_grad_(), "has no history"),
+        ("13.5", patches_from_the_place_on, "at several places"),
+        ("13.5", keeps_the_second_row, "come from row_a?"),
+        ("13.5", lambda *given: patches(*given).argmax(-1), "as the network returns them"),
+        ("13.5", lambda *given: patches(*given).softmax(-1), "neither run"),
     ],
 )
 def test_answer_that_is_right_for_one_example_only_is_rejected_with_a_reason(

@@ -157,8 +157,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c12", (-14,), check="12.1"),
         Question("c16", (-14,)),
         Question("c34", (18,), r"do not know your hooks", check="12.2"),
-        Question("c41b", (0.155,), r"writes zeros|returns zeros|hook of the parameter"),
         Question("c24", (12,), check="12.3"),
+        Question("c41b", (0.155,), r"writes zeros|returns zeros|hook of the parameter"),
     ],
     "13": [
         Question("c05", (0.25,), check="13.1"),
