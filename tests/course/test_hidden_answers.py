@@ -127,7 +127,6 @@ LESSONS: dict[str, list[Question]] = {
         Question("c19b", (32,), words=r"All 32|none is left", given=("c19b",)),
         Question("c44", words=r"[Bb]y 0|behind another", check="09.4", answer="0"),
         Question("c51a", words=r"[Ii]n one:|luck"),
-        Question("c51", words=r"only ReLU|with the `ReLU`"),
         Question("c57", (57, 76), words=r"[Tt]hree of"),
         Question("c66", (1,), r"looking can change", given=("c66",), check="09.6"),
         Question("c71", (13.5,)),
