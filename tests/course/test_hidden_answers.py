@@ -135,10 +135,10 @@ LESSONS: dict[str, list[Question]] = {
     ],
     "10": [
         Question("c20", (1024,), check="10.5"),
-        Question("c28", words=r"'b', 'c'|with `c`|[Tt]he hook of `c`|last goes first"),
-        Question("c36m", words=r"^The layer's|leaves the layer first|\['layer'"),
-        Question("c13q", words=r"[Oo]nly `neck|never counted"),
-        Question("c37", (0,), r"\bNone\."),
+        Question("c26q", words=r"[Oo]nly the gradient of `c`|\bnothing\b|is empty|waits for its node"),
+        Question("c28", words=r"'b', 'c'|with `c`|[Tt]he (?:hook|node) of `c`|last goes first"),
+        Question("c10t", words=r"^The layer's|leaves the layer first|\['layer'"),
+        Question("c13q", words=r"[Oo]nly `neck|never counted|never becomes ready"),
     ],
     "11": [
         Question("c10", (1, 1.05)),
