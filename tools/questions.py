@@ -25,6 +25,10 @@ ABOUT_POLLS = (
         "is wrong."
     ),
     translatable("`review` asks the same questions in the lessons."),
+    translatable(
+        "`make slides LESSONS=polls` makes a slide of each, with its answer on the slide below, and a file in GIFT, "
+        "which Moodle imports."
+    ),
 )
 ABOUT_EXAM = (
     translatable("Twenty questions about lessons 01 to 11 and 13, for 45 minutes. One choice of each is right."),
@@ -56,8 +60,8 @@ def write_polls(questions: Iterable[Question], language: str = "en") -> str:
             lesson = question.lesson
             heading = translated("Lesson {number}", language)
             parts.append(f"## {heading.format(number=lesson)}\n")
-        answer = FOLD.format(fold, _explain(question, language))
-        parts += [f"**{question.key}** {question.ask}\n", _list_choices(question), answer]
+        answer = FOLD.format(fold, explain(question, language))
+        parts += [f"**{question.key}** {question.ask}\n", list_choices(question), answer]
     return "\n".join(parts)
 
 
@@ -66,7 +70,7 @@ def write_exam(questions: Iterable[Question], language: str = "en") -> str:
     about = " ".join(translated(text, language) for text in ABOUT_EXAM)
     parts = [HEAD.format(title=translated("Exam", language), about=about)]
     for number, question in enumerate(questions, 1):
-        parts += [f"**{number}.** {question.ask}\n", _list_choices(question)]
+        parts += [f"**{number}.** {question.ask}\n", list_choices(question)]
     return "\n".join(parts)
 
 
@@ -75,15 +79,17 @@ def write_answers(questions: Iterable[Question], language: str = "en") -> str:
     title = translated("Answers to the exam", language)
     parts = [f"# {title}\n\n{translated(ABOUT_ANSWERS, language)}\n"]
     for number, question in enumerate(questions, 1):
-        parts += [f"**{number}.** {question.ask}\n", _explain(question, language)]
+        parts += [f"**{number}.** {question.ask}\n", explain(question, language)]
     return "\n".join(parts)
 
 
-def _list_choices(question: Question) -> str:
+def list_choices(question: Question) -> str:
+    """List the choices of a question, each with its letter."""
     return "".join(f"- {letter}) {choice.text}\n" for letter, choice in question.lettered())
 
 
-def _explain(question: Question, language: str) -> str:
+def explain(question: Question, language: str) -> str:
+    """Say which choice is right and why, and of each other one why people choose it and why it is wrong."""
     chosen = translated("Why people choose it:", language)
     but = translated("Why it is wrong:", language)
     lines: list[str] = []

@@ -1,6 +1,6 @@
-"""Make slides of lessons in build/slides: ``python -m tools.slides 01 02``. They open from disk, without a network.
+"""Make slides in build/slides, of lessons or of the polls: ``python -m tools.slides 01 02`` or ``polls``.
 
-They are in the language that ``HOOKVIZ_LANGUAGE`` names.
+They open from disk, without a network. They are in the language that ``HOOKVIZ_LANGUAGE`` names.
 """
 
 import base64
@@ -13,10 +13,12 @@ from typing import Any
 
 from nbconvert import SlidesExporter
 
+from hookviz.course.question_bank import read_questions
 from hookviz.player.compression import pack, unpack
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
 from tools.lessons import folder_of, language_of
 from tools.notebook_runs import run_all
+from tools.poll_slides import make_poll_slides, write_gift
 from tools.predictions import find_graphs
 from tools.slide_cells import make_slides
 
@@ -30,7 +32,10 @@ LARGE_LETTERS = 26
 
 
 def main(numbers: list[str]) -> int:
-    """Make the slides of the lessons with these numbers, and print their paths."""
+    """Make the slides of the lessons with these numbers, or those of the polls, and print their paths."""
+    if numbers == ["polls"]:
+        print(*make_poll_deck(folder_of(current_language(), TARGET), current_language()), sep="\n")
+        return 0
     lessons = folder_of(current_language())
     paths = [path for number in numbers for path in lessons.glob(f"{number}_*.ipynb")]
     if len(paths) < len(numbers) or not paths:
@@ -52,6 +57,16 @@ def make_decks(paths: list[Path], target: Path) -> list[Path]:
     return pages
 
 
+def make_poll_deck(target: Path, language: str) -> list[Path]:
+    """Write the polls as slides, and in GIFT, into ``target``; return the paths."""
+    copy_assets(target)
+    questions = read_questions(language).values()
+    page, gift = target / "polls.html", target / "polls.gift"
+    page.write_text(export_slides(make_poll_slides(questions, language), language), encoding="utf-8")
+    gift.write_text(write_gift(questions), encoding="utf-8")
+    return [page, gift]
+
+
 def copy_assets(target: Path) -> None:
     """Copy the scripts and styles that the slides load into ``target``."""
     (target / "reveal").mkdir(parents=True, exist_ok=True)
@@ -68,11 +83,15 @@ def render_deck(notebook: Any, language: str = "en") -> str:
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if "data" in output:
             output.data = enlarge_output(output.data)
+    return export_slides(make_slides(notebook, language, graphs), language)
+
+
+def export_slides(slides: Any, language: str) -> str:
+    """Write a notebook whose cells say on which slide they stand as one page of HTML."""
     exporter = SlidesExporter(  # type: ignore[no-untyped-call]
         template_name="deck", extra_template_basedirs=[str(DECK.parent)]
     )
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    slides = make_slides(notebook, language, graphs)
     slides.metadata["language"] = LANGUAGE_TAGS[language]
     html, _ = exporter.from_notebook_node(slides)
     return str(html)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hookviz.course.question_bank import Review
     from hookviz.course.trace_quiz import Quiz
 
-__all__ = ["Verdict", "check", "keep", "kept", "quiz", "report", "review"]
+__all__ = ["Verdict", "check", "concept_test", "keep", "kept", "quiz", "report", "review"]
 
 
 def check(exercise: str, answer: Any) -> Verdict:
@@ -38,6 +38,28 @@ def check(exercise: str, answer: Any) -> Verdict:
     from hookviz.course.exercises import judge_answer
 
     return judge_answer(exercise, answer)
+
+
+def concept_test(form: str, moment: str, answers: str) -> None:
+    """Note your answers to the concept test, for ``report``. It says nothing about whether they are right.
+
+    The questions are on the page of the concept test. A class takes one form before the course, the other one after it.
+
+    Args:
+        form: ``"A"`` or ``"B"``.
+        moment: ``"before"`` or ``"after"`` the course.
+        answers: a letter from A to D for each of the 15 questions, in their order; ``-`` for one that is left open.
+
+    Raises:
+        ValueError: there is no such form or moment, or the answers are not 15 letters.
+
+    >>> from hookviz.course import concept_test
+    >>> concept_test("A", "before", "A B C D A  B C D A B  C D A B -")
+    Noted. What is right, you hear after the course. report(...) writes the answers into your file.
+    """
+    from hookviz.course.concept_sheet import note_answers
+
+    note_answers(form, moment, answers)
 
 
 def keep(tool: Any) -> "Verdict | None":
@@ -108,9 +130,9 @@ def review(lesson: str) -> "Review":
 
     >>> from hookviz.course import review
     >>> [question.lesson for question in review("05").questions]
-    ['04', '02', '03']
+    ['04', '01', '02']
     >>> print(review("05").questions[0].ask)
-    A layer returns `{"scores": y}`, a dict. It has a full backward hook. What happens in the backward pass?
+    A full backward hook on the first layer gets `grad_input = (None,)`, and a warning. ...
     """
     from hookviz.course.question_bank import make_review
 

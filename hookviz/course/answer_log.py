@@ -32,6 +32,8 @@ class Attempt(NamedTuple):
 
 _attempts: list[Attempt] = []
 """The attempts of this session."""
+_tests: dict[str, Record] = {}
+"""Form and moment of a concept test → the answers and their time."""
 _merged: dict[str, int] = {}
 """Id of a file of answers → how many of the attempts were merged into it."""
 
@@ -59,8 +61,16 @@ class AnswerFile:
 
 def log_attempt(verdict: Verdict, answer: Any, *, last_counts: bool = False) -> None:
     """Remember a verdict of this session, with the answer as text."""
-    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    _attempts.append(Attempt(verdict, describe_answer(answer), moment, last_counts))
+    _attempts.append(Attempt(verdict, describe_answer(answer), _read_clock(), last_counts))
+
+
+def note_test(test: str, answers: str) -> None:
+    """Remember the answers to a concept test; a second time replaces the first."""
+    _tests[test] = {"answers": answers, "time": _read_clock()}
+
+
+def _read_clock() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def describe_answer(answer: Any) -> str:
@@ -87,6 +97,8 @@ def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
     for attempt in _attempts[_merged.get(content["id"], 0) :]:
         _add_attempt(exercises, attempt)
     content["exercises"] = dict(sorted(exercises.items()))
+    if _tests:
+        content["tests"] = {**content.get("tests", {}), **_tests}
     if name is not None:
         content["name"] = name
     count = len(_attempts)

@@ -20,7 +20,7 @@ JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, 
 """Number of an exercise → function that judges an answer."""
 
 NOT_CALLABLE = ("function_text", "function_result", "function_handle")
-SHARED_FEEDBACK = ("none", "number", "close", "name", "names", *NOT_CALLABLE, "raised", "in_place", "nothing", "shape")
+SHARED_FEEDBACK = ("none", "number", "close", "name", *NOT_CALLABLE, "raised", "in_place", "nothing", "shape")
 """The names of feedback that several exercises share."""
 
 

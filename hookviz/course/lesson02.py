@@ -18,8 +18,6 @@ from hookviz.course.judges import (
     double,
     judge_number,
     lesson_gradients,
-    make_leaf,
-    read_names,
     times_hundred_in_place,
 )
 
@@ -39,40 +37,28 @@ def _count_firings_at_diamond() -> float:
     return float(len(fired))
 
 
-def _judge_changed_gradients(answer: Any) -> Feedback:
-    """Judge the names of the gradients that change when a hook that looks and the hook on d are off."""
-    names = read_names(answer)
-    if names is None:
-        return Feedback("names")
-    all_on = lesson_gradients({"c": [add_two, lambda grad: None], "d": [lambda grad: grad + 100], "e": [double]})
-    without = lesson_gradients({"c": [add_two], "e": [double]})
-    if names == {name for name in all_on if all_on[name] != without[name]}:
-        return Feedback("right")
-    if "c" in names:
-        return Feedback("c")
-    return Feedback("leaves" if names & {"a", "b"} else "e")
+def _gradient_after_two_hooks() -> float:
+    """The gradient 5 after a hook that adds 2 and then a hook that multiplies by 3."""
+    return lesson_gradients({"e": [add_two, lambda grad: grad * 3]}, seed=5.0)["e"]
+
+
+def _gradient_of_leaf_behind_deleted_tensor() -> float:
+    """The gradient of ``p`` if the variable ``q = p * 3``, which has a hook, is deleted before backward."""
+    p = torch.tensor(2.0, requires_grad=True)
+    p.register_hook(lambda grad: grad + 1)  # type: ignore[no-untyped-call]
+    q = p * 3
+    q.register_hook(lambda grad: grad * 1000)  # type: ignore[no-untyped-call]
+    r = q * 1
+    del q
+    torch.autograd.backward(r)
+    assert p.grad is not None
+    return p.grad.item()
 
 
 def _judge_direction(answer: Any) -> Feedback:
     """Judge the direction in which a weight can move if no number of its gradient is above 0."""
     text = answer.strip().lower() if isinstance(answer, str) else ""
     return Feedback({"up": "right", "down": "down", "both": "both"}.get(text, "form"))
-
-
-def _judge_hook_that_makes_forty(answer: Any) -> Feedback:
-    """Register the learner's hook on c, where 8 arrives, and judge ``c.grad``."""
-    fault = check_tensor_hook(answer, torch.tensor(8.0))
-    if fault:
-        return fault
-    grads, error = call_safely(lesson_gradients, {"c": [answer], "e": [double]})
-    without_e, second_error = call_safely(lesson_gradients, {"c": [answer]})
-    if error or second_error:
-        return Feedback("raised", error or second_error)
-    if grads["c"] == without_e["c"] == 40:
-        return Feedback("constant")
-    usual_results = {8.0: "unchanged", 320.0: "factor", 48.0: "added", 80.0: "four", 44.0: "four"}
-    name = "right" if grads["c"] == 40 else usual_results.get(grads["c"], "other")
-    return Feedback(name, f"{grads['c']:g}")
 
 
 def _judge_clipping(answer: Any) -> Feedback:
@@ -90,38 +76,41 @@ def _judge_clipping(answer: Any) -> Feedback:
     return Feedback("other")
 
 
-def _judge_watch(answer: Any) -> Feedback:
-    """Let the learner's function watch a tensor whose gradient is shared, and judge log, pass and handle."""
+def _judge_note(answer: Any) -> Feedback:
+    """Let the learner's function note the size of a gradient that is shared; judge log, pass and handle."""
     if fault := check_callable(answer):
         return fault
-    (a, c, d), log = _sum_of_leaves(), []  # type: ignore[var-annotated]
+    a, d = (torch.tensor(numbers, requires_grad=True) for numbers in ([2.0, 2.0], [9.0, 9.0]))
+    log: list[Any] = []
     handle, error = call_safely(answer, d, log)
+    if log:
+        return Feedback("early")
     if not error:
-        _, error = call_safely(torch.autograd.backward, c + d, torch.tensor(2.0))
+        _, error = call_safely(torch.autograd.backward, a * 3 + d, torch.tensor([2.0, -5.0]))
     if error:
         return Feedback("raised", error)
     if fault := _judge_log(log):
         return fault
-    if a.grad is None or a.grad.item() != 6:
+    if a.grad is None or a.grad.tolist() != [6, -15]:
         return Feedback("shared")
-    if d.grad is None or d.grad.item() != 2:
+    if d.grad is None or d.grad.tolist() != [2, -5]:
         return Feedback("replaced")
     return Feedback("right" if _can_remove(handle, d) else "no_handle")
 
 
-def _sum_of_leaves() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Make ``a``, ``c = 3 a`` and ``d``; an addition sends one and the same gradient to ``c`` and ``d``."""
-    a, d = make_leaf(2.0), make_leaf(4.0)
-    return a, a * 3, d
-
-
 def _judge_log(log: list[Any]) -> Feedback | None:
-    """Feedback if the log of one pass, in which the gradient 2 arrived, is not one tensor with 2000."""
+    """Feedback if the log of one pass, in which the gradient (2, -5) arrived, is not one number, its size."""
     if not log:
         return Feedback("empty")
-    if len(log) > 1 or as_float(log[0]) is None:
-        return Feedback("entries")
-    return None if as_float(log[0]) == 2000 else Feedback("unit", f"{as_float(log[0]):g}")
+    if len(log) > 1:
+        return Feedback("entries", str(len(log)))
+    size = None if isinstance(log[0], str) else as_float(log[0])
+    if size is None:
+        return Feedback("whole")
+    if size == 5:
+        return None
+    mistakes = {2.0: "sign", -5.0: "smallest", -3.0: "sum", 3.0: "sum", 7.0: "sum", 9.0: "value"}
+    return Feedback(mistakes.get(size, "other"), f"{size:g}")
 
 
 def _can_remove(handle: Any, tensor: torch.Tensor) -> bool:
@@ -140,14 +129,19 @@ JUDGES: dict[str, Judge] = {
     "02.2": judge_number(
         lambda: _gradients_with_hooks(c_hook=False)["a"], {30: "still_on", 12: "all_removed", 16: "b", 8: "c"}
     ),
-    "02.3": judge_number(_count_firings_at_diamond, {2: "twice", 0: "never", 3: "three"}),
-    "02.4": judge_number(
+    "02.3": judge_number(
+        _gradient_after_two_hooks, {17: "reversed", 7: "first", 15: "second", 22: "both", 9: "seed", 5: "none_ran"}
+    ),
+    "02.4": judge_number(_count_firings_at_diamond, {2: "twice", 0: "never", 3: "three"}),
+    "02.5": judge_number(
+        _gradient_of_leaf_behind_deleted_tensor,
+        {4: "lost", 3: "no_hooks", 3000: "without_p", 3003: "early_p", 1001: "without_node", 2001: "value"},
+    ),
+    "02.6": judge_number(
         lambda: lesson_gradients({"d": [times_hundred_in_place]}, join=torch.add)["c"],
         {1: "alone", 4: "product", 400: "product", 0: "zero"},
     ),
-    "02.9": _judge_direction,
-    "02.5": _judge_hook_that_makes_forty,
-    "02.6": _judge_clipping,
-    "02.7": _judge_changed_gradients,
-    "02.8": _judge_watch,
+    "02.7": _judge_direction,
+    "02.8": _judge_clipping,
+    "02.9": _judge_note,
 }

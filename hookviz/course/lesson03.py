@@ -1,7 +1,7 @@
 """Judges the answers to the exercises of lesson 03."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -109,6 +109,11 @@ def _judge_times_c(answer: Any) -> Feedback:
     return Feedback(usual.get(tuple(numbers), "other"))  # type: ignore[arg-type]
 
 
+class _Named(NamedTuple):
+    first: torch.Tensor
+    second: torch.Tensor
+
+
 _FIRST, _SECOND, _THIRD = (torch.tensor([float(number)], requires_grad=True) * 1 for number in (1, 2, 3))
 _OUTPUTS: list[tuple[str, Any, list[torch.Tensor]]] = [
     ("tensor", _FIRST, [_FIRST]),
@@ -117,7 +122,9 @@ _OUTPUTS: list[tuple[str, Any, list[torch.Tensor]]] = [
     ("nested", (_FIRST, (_SECOND, _THIRD)), [_FIRST, _SECOND, _THIRD]),
     ("other_values", (_FIRST, None, "mask", 3), [_FIRST]),
     ("other_values", None, []),
-    ("dict", {"logits": _FIRST, "states": [_SECOND, {"last": _THIRD}]}, [_FIRST, _SECOND, _THIRD]),
+    ("dict", {"logits": _FIRST, "states": _SECOND}, [_FIRST, _SECOND]),
+    ("inside", {"logits": _FIRST, "states": [_SECOND, {"last": _THIRD}]}, [_FIRST, _SECOND, _THIRD]),
+    ("subclass", _Named(_FIRST, _SECOND), [_FIRST, _SECOND]),
 ]
 """Outputs of modules, each with the name of the feedback for a function that fails on it, and with its tensors."""
 
@@ -132,17 +139,29 @@ def _judge_find_tensors(answer: Any) -> Feedback:
         found, error = call_safely(answer, output)
         if error:
             return Feedback(f"{name}_raises", error) if name != "tensor" else Feedback("raised", error)
-        if found is None:
-            return Feedback("nothing")
+        if found is None and name == "tensor":
+            return Feedback("no_return")
         if not isinstance(found, list):
-            return Feedback("no_list", type(found).__name__)
+            return Feedback("no_list", "None" if found is None else type(found).__name__)
         if not all(isinstance(tensor, torch.Tensor) for tensor in found):
             return Feedback(name if name != "tensor" else "other")
-        if [tensor.tolist() for tensor in found] != [tensor.tolist() for tensor in expected]:
+        numbers, right = ([tensor.tolist() for tensor in tensors] for tensors in (found, expected))
+        if numbers != right:
+            if len(numbers) > len(right) and numbers[-len(right) :] == right and _grows(answer, output):
+                return Feedback("grows")
+            if sorted(numbers) == sorted(right):
+                return Feedback("order")
             return Feedback(name if name != "tensor" else "other")
         if any(tensor.requires_grad for tensor in found):
             return Feedback("graph")
     return Feedback("right")
+
+
+def _grows(answer: Any, output: Any) -> bool:
+    """Whether the list that the learner's function returns gets longer from call to call."""
+    one, _ = call_safely(lambda: len(answer(output)))
+    two, _ = call_safely(lambda: len(answer(output)))
+    return one is not None and two is not None and one < two
 
 
 JUDGES: dict[str, Judge] = {

@@ -13,7 +13,6 @@ from hookviz.course.judges import (
     call_answer,
     call_backward_hook,
     call_safely,
-    judge_letters,
     judge_number,
 )
 from hookviz.course.sick_net import SickNet
@@ -22,11 +21,6 @@ from hookviz.course.sick_net import SickNet
 class _ProductNet(nn.Module):
     def forward(self, a: torch.Tensor, b: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
         return (a * b) * d
-
-
-class _Scale(nn.Module):
-    def forward(self, x: torch.Tensor, factor: float) -> torch.Tensor:
-        return x * factor
 
 
 def _record_grad_inputs(
@@ -51,12 +45,6 @@ def _first_grad_input() -> float:
     """The first entry of the ``grad_input`` of a hook on ProductNet."""
     a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
     return float(_record_grad_inputs(_ProductNet(), a, b, d)[0][0])
-
-
-def _count_entries_of_named_inputs() -> float:
-    """How many entries ``grad_input`` has if all inputs are given by name."""
-    x = torch.tensor(2.0, requires_grad=True)
-    return float(len(_record_grad_inputs(_Scale(), x=x, factor=5.0)[0]))
 
 
 def _two_layers() -> nn.Sequential:
@@ -103,17 +91,11 @@ def _count_firing_hooks() -> float:
     return float(len(fired))
 
 
-SIX_HOOKS_ORDER = "DCEFBA"
-"""The order of six hooks: output, full backward pre-hook, weight, after its ``.grad``, full backward hook, input."""
-SIX_HOOKS_RULES = (
-    ("written", "E", "F"),
-    ("output", "D", "C"),
-    ("exit", "C", "E"),
-    ("exit", "C", "B"),
-    ("input", "B", "A"),
-    ("entrance", "F", "B"),
-)
-"""A usual mistake, and two letters that are in the wrong order then."""
+def _judge_what_is_there(answer: Any) -> Feedback:
+    """Judge which of a layer's weight and input have their ``.grad`` when the full backward hook runs."""
+    text = answer.strip().lower().removeprefix("layer.").removesuffix(".grad") if isinstance(answer, str) else ""
+    names = {"weight": "right", "x": "input", "both": "both", "none": "neither"}
+    return Feedback(names.get(text, "form"))
 
 
 def _judge_sign_flip(answer: Any) -> Feedback:
@@ -211,8 +193,7 @@ def _compare_norms(norms: dict[Any, Any], came_in: dict[str, float], went_out: d
 JUDGES: dict[str, Judge] = {
     "04.1": judge_number(_first_grad_input, {4: "inside", 8: "b", 6: "d", 1: "output", 24: "value", 2: "input"}),
     "04.2": judge_number(_count_early_gradients, {0: "none_yet", 4: "all", 1: "half", 3: "half"}),
-    "04.3": judge_number(_count_entries_of_named_inputs, {2: "each", 1: "tensors", 5: "value"}),
-    "04.9": judge_letters(SIX_HOOKS_ORDER, SIX_HOOKS_RULES),
+    "04.3": _judge_what_is_there,
     "04.4": judge_number(_weight_gradient, {0.2: "scaled", 3: "of_x", 0.3: "of_x", 0: "wiped"}),
     "04.5": judge_number(_count_firing_hooks, {10: "all", 8: "none_entry", 5: "blocks", 4: "blocks", 6: "body"}),
     "04.6": _judge_sign_flip,

@@ -18,11 +18,11 @@ from hookviz.support.messages import _
 NAME = "my_hooks"
 TOOLS = {
     "find_silent": "01.8",
-    "note": "02.8",
+    "note": "02.9",
     "find_tensors": "03.9",
     "watch": "04.8",
     "HookGroup": "05.8",
-    "extract": "06.9",
+    "extract": "06.7",
     "find_nan": "07.7",
     "stand_still": "09.8",
     "patch_run": "13.5",

@@ -4,12 +4,15 @@ import contextlib
 import io
 import re
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+from hookviz.course import concept_test, report
 from tests.course.reading import FOLDER
+from tools.concept_results import Sheet, describe, read_key, read_sheets
 
 QUESTIONS = (FOLDER.parent / "site" / "concept_test.md").read_text(encoding="utf-8").split("## Question ")[1:]
 ANSWERS = dict(
@@ -38,3 +41,39 @@ def test_the_right_answer_is_what_the_code_prints(question: str) -> None:
 def test_there_are_thirty_questions_whose_right_answers_are_spread() -> None:
     assert len(QUESTIONS) == len(ANSWERS) == 30
     assert min(list(ANSWERS.values()).count(letter) for letter in "ABCD") >= 4
+
+
+def test_the_two_forms_have_half_of_the_questions_each() -> None:
+    right = read_key((FOLDER / "solutions" / "concept_test.md").read_text(encoding="utf-8"))
+    marked = [Sheet(form, "-" * 15).mark(right) for form in "AB"]
+    assert sorted(marked[0] | marked[1]) == list(range(1, 31)) and not any(marked[0].values())
+
+
+def test_answers_go_into_the_file_and_the_class_gets_its_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hookviz.course.answer_log._tests", {})
+    right = dict.fromkeys(range(1, 31), "A")
+    concept_test("A", "before", "a a a a a  - - - - -  B B B B B")
+    concept_test("B", "after", "A A A A A  A A A A A  B B B B B")
+    path = report(tmp_path / "answers.json").path
+    told = describe(read_sheets([path]), right)
+    assert "before: 5.0 points" in told and "after: 10.0 points" in told
+    assert "gain: 50% of what could be gained" in told and "Fewer than 10 people" in told
+    assert "\n1: 100% of 1 → not asked\n2: not asked → 100% of 1\n" in told
+    (tmp_path / "one.json").write_text('{"tests": {"A before": {"answers": "AAAAAAAAAAAAAAA"}}}', encoding="utf-8")
+    assert (
+        describe(read_sheets([tmp_path / "one.json"]), right) == "Nobody did the test both before and after the course."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("C", "before", "A" * 15), 'not "C", "before"'),
+        (("A", "later", "A" * 15), 'not "A", "later"'),
+        (("A", "after", "A" * 14), "these are 14"),
+        (("A", "after", "E" * 15), "a letter from A to D"),
+    ],
+)
+def test_an_incomplete_sheet_is_refused(given: tuple[str, str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        concept_test(*given)

@@ -66,7 +66,6 @@ NOT_NUMBERS = ["many", "1,000", "", "None", 10**400, 1j, [1], torch.ones(2), tor
     [
         ("01.1", NOT_NUMBERS, "The answer should be one number."),
         ("01.2", [3, "x", "", "a b", ["a", 1], {}, float("nan")], "name of one of the tensors"),
-        ("02.7", [3, "f", "", ["a", 1], torch.ones(2)], "should be names"),
     ],
 )
 def test_answer_of_another_kind_is_told_what_the_exercise_asks_for(
@@ -87,7 +86,7 @@ def test_answer_of_another_kind_is_told_what_the_exercise_asks_for(
     ],
 )
 def test_reason_names_the_type_of_an_answer_that_is_not_a_function(answer: Any, expected: str) -> None:
-    assert f"The answer should be a function, {expected}" in check("02.5", answer).reason
+    assert f"The answer should be a function, {expected}" in check("02.8", answer).reason
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS)
@@ -114,7 +113,7 @@ def test_reason_lists_the_arguments_of_a_hook_with_wrong_parameters(
     assert check(exercise, function).reason.endswith(expected)
 
 
-@pytest.mark.parametrize("exercise", ["01.7", "02.5", "05.7"])
+@pytest.mark.parametrize("exercise", ["01.7", "02.8", "05.7"])
 def test_function_with_wrong_parameters_that_is_not_a_hook_gets_its_type_error(exercise: str) -> None:
     assert "Your function ended in an error: TypeError: " in check(exercise, lambda: 1).reason
 
@@ -159,9 +158,7 @@ def test_error_in_a_later_call_is_reported() -> None:
         calls.append(grad)
         return grad * 5 if len(calls) == 1 else raises()
 
-    assert "RuntimeError: no" in check("02.5", raises_later).reason
-    calls.clear()
-    assert "RuntimeError: no" in check("02.6", raises_later).reason
+    assert "RuntimeError: no" in check("02.8", raises_later).reason
     assert "RuntimeError: no" in check("07.5", raises_for_gradients).reason
     calls.clear()
     assert "RuntimeError: no" in check("07.6", raises_later).reason

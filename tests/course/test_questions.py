@@ -15,26 +15,24 @@ from tools.translation.message_sources import NOTEBOOKS
 
 BANK, EXAM = read_questions(), {question.key: question for question in read_exam(NOTEBOOKS)}
 PROOFS = {name: function for name, function in vars(question_proofs).items() if name.startswith("question_")}
-WITHOUT_PROOF = {"question_11e"}
-"""Takes a compiler: tests/unit/test_compiled_regions.py looks at hooks that come after ``torch.compile``."""
 REVIEWED = [f"{number:02}" for number in range(2, 14)]
 
 
 @pytest.mark.parametrize("proof", PROOFS.values(), ids=PROOFS.keys())
 def test_what_the_right_choice_says_is_so(proof: Callable[[], None]) -> None:
     source = inspect.getsource(proof)
-    assert any(check in source for check in ("assert ", "assert_drawn_by_quiz(", "pytest.raises"))
+    assert any(check in source for check in ("assert ", "pytest.raises"))
     proof()
 
 
 def test_every_question_has_a_proof() -> None:
-    assert {f"question_{key}" for key in (*BANK, *EXAM)} - set(PROOFS) == WITHOUT_PROOF
+    assert {f"question_{key}" for key in (*BANK, *EXAM)} == set(PROOFS)
 
 
 def test_the_bank_has_questions_for_each_lesson_and_the_exam_twenty_others() -> None:
     counts = Counter(question.lesson for question in BANK.values())
     assert sorted(counts) == ["01", *REVIEWED]
-    assert counts.pop("13") == 3 and min(counts.values()) >= 5
+    assert len(BANK) == 40 and min(counts.values()) >= 2
     assert len(EXAM) == 20
     asked = [" ".join(question.ask.split()).casefold() for question in (*BANK.values(), *EXAM.values())]
     assert len(set(asked)) == len(asked)

@@ -39,13 +39,13 @@ def test_a_verdict_has_a_score() -> None:
 def test_the_file_has_the_best_score_the_tries_and_two_answers(tmp_path: Path) -> None:
     for answer in (8, 10, 7):
         check("02.1", answer)
-    check("02.5", lambda grad: grad * 3)
+    check("02.8", lambda grad: grad * 3)
     written = report(tmp_path / "answers.json")
     assert written.exercises["02.1"] == read(written.path)["exercises"]["02.1"]
     record = written.exercises["02.1"]
     assert (record["score"], record["tries"], record["first_answer"], record["last_answer"]) == (1, 3, "8", "7")
     assert record["first_time"] <= record["last_time"] and record["first_time"].endswith("Z")
-    assert written.exercises["02.5"]["first_answer"] == "lambda grad: grad * 3"
+    assert written.exercises["02.8"]["first_answer"] == "lambda grad: grad * 3"
     assert repr(written).endswith("answers.json: 1 of 2 exercises are right, score 1 of 2.")
 
 

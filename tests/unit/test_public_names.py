@@ -17,7 +17,7 @@ NAMES = """
     Comparison Figure Finding Hook HookvizWarning Plot Step Trace Value WhatIf
     doctor draw hooks language load record render whatif
 """
-COURSE = "Verdict check keep kept quiz report review"
+COURSE = "Verdict check concept_test keep kept quiz report review"
 TESTING = "assert_gradients_reach assert_hooks_fire"
 
 DESCRIBED = """

@@ -35,6 +35,36 @@ def find_without_dicts(output: Any) -> list[torch.Tensor]:
     return [] if isinstance(output, dict) else find_tensors(output)
 
 
+def find_in_growing_list(output: Any, found: list[Any] = []) -> list[Any]:  # noqa: B006 - the mistake
+    found.extend(find_tensors(output))
+    return found
+
+
+def find_in_outer_dicts(output: Any) -> list[torch.Tensor]:
+    if not isinstance(output, dict):
+        return find_tensors(output)
+    return [t for part in output.values() for t in find_in_flat_outputs(part)]
+
+
+def find_and_raise_at_inner_lists(output: Any) -> list[torch.Tensor]:
+    return [part.detach() for part in output.values()] if isinstance(output, dict) else find_tensors(output)
+
+
+def find_by_exact_type(output: Any) -> list[torch.Tensor]:
+    parts = list(output.values()) if type(output) is dict else output
+    if isinstance(output, torch.Tensor):
+        return [output.detach()]
+    return [t for part in parts for t in find_by_exact_type(part)] if type(parts) in (list, tuple) else []
+
+
+def find_and_raise_at_named_tuples(output: Any) -> list[torch.Tensor]:
+    return raises() if hasattr(output, "_fields") else find_tensors(output)  # type: ignore[return-value]
+
+
+def find_and_return_none_for_none(output: Any) -> list[torch.Tensor] | None:
+    return None if output is None else find_tensors(output)
+
+
 def find_and_raise_at_dicts(output: Any) -> Any:
     return raises() if isinstance(output, dict) else find_tensors(output)
 
@@ -94,6 +124,17 @@ WRONG: dict[str, list[Any]] = {
         find_without_dicts,
         find_and_raise_at_dicts,
         lambda output: print(output),
+        lambda output: tuple(find_tensors(output)),
+        lambda output: (tensor for tensor in find_tensors(output)),
+        lambda output: find_tensors(output)[::-1],
+        "find_tensors",
+        find_tensors((torch.ones(1),)),
+        find_in_growing_list,
+        find_and_return_none_for_none,
+        find_in_outer_dicts,
+        find_and_raise_at_inner_lists,
+        find_by_exact_type,
+        find_and_raise_at_named_tuples,
         raises,
     ],
 }

@@ -1,0 +1,82 @@
+"""The minutes of lessons and plans follow from one formula, and stand the same wherever they are said."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tools.lesson_minutes import NOTEBOOKS, SENTENCE, read_lesson, read_sections, time_between, time_lesson
+
+SITE = Path(__file__).parents[2] / "site"
+NUMBERS = [path.name[:2] for path in sorted(NOTEBOOKS.glob("[01]*.ipynb"))]
+CORE = [number for number in NUMBERS if number <= "09" and number != "08"]
+SECTIONS = {number: read_sections(read_lesson(number)) for number in NUMBERS}
+README, GUIDE, PLANS = (
+    path.read_text(encoding="utf-8") for path in (NOTEBOOKS / "README.md", SITE / "lecturer.md", SITE / "teaching.md")
+)
+PLAN = re.compile(r"^### (\d+) minutes\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
+PLANNED = re.compile(r"^\| (\d\d) \| (.+?) \| (.+?) \| (\d+) \|", re.MULTILINE)
+ONE_HOUR = re.compile(r"^\| \[(\d\d), .+?\]\(\w+\.ipynb#cell-id=([\w-]+)\) \| \"(.+)\" \| (\d+) \|", re.MULTILINE)
+
+
+def lesson_of(*sources: str) -> nbformat.NotebookNode:
+    cells = [nbformat.v4.new_markdown_cell(source) for source in sources]
+    cells.append(nbformat.v4.new_code_cell('hv.record()  # two words\ncheck("01.1", answer)'))
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+def test_a_section_counts_words_players_questions_and_the_minutes_of_its_exercises() -> None:
+    sections = read_sections(
+        lesson_of("# Lesson\n\nOne [link](a.ipynb).", "## Next\n\n**01.7** *(easy, 5 minutes)* Do.")
+    )
+    assert [section.title for section in sections] == ["Lesson", "Next"]
+    assert (sections[0].words, sections[0].minutes) == (3, 3 / 60)
+    assert (sections[1].players, sections[1].questions, sections[1].exercise_minutes) == (1, 1, 5)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_lesson_says_the_minutes_of_the_formula(number: str) -> None:
+    time = time_lesson(SECTIONS[number])
+    [sentence] = SENTENCE.findall(read_lesson(number).cells[0].source)
+    assert [int(minutes) for minutes in re.findall(r"\d+", sentence)] == [time.class_minutes, time.all_minutes]
+    assert re.search(rf"^\| \[{number} .+ \| {time.class_minutes} minutes \|$", README, re.MULTILINE)
+    assert re.search(rf"^## Lesson {number} .+\n\n\*{time.class_minutes} minutes\.\*", GUIDE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_each_exercise_says_how_hard_it_is_and_how_long_it_takes(number: str) -> None:
+    text = "\n".join(cell.source for cell in read_lesson(number).cells if cell.cell_type == "markdown")
+    exercises = re.findall(r"^\*\*\d\d\.\d\*\* (.*)", text, re.MULTILINE)
+    assert exercises
+    assert [said for said in exercises if not re.match(r"\*\((easy|medium|hard), \d+ minutes\)\*", said)] == []
+
+
+def test_the_core_and_the_course_are_as_long_as_they_may_be() -> None:
+    words = {number: sum(section.words for section in SECTIONS[number]) for number in NUMBERS}
+    assert sum(words[number] for number in CORE) <= 18_000
+    assert sum(words.values()) <= 30_000
+
+
+def test_each_plan_fits_into_its_class_and_its_rows_have_the_minutes_of_the_formula() -> None:
+    plans = PLAN.findall(PLANS)
+    assert [int(minutes) for minutes, _ in plans] == [45, 90, 180]
+    for minutes, rows in plans:
+        planned = PLANNED.findall(rows)
+        assert planned
+        for number, first, last, said in planned:
+            assert time_between(SECTIONS[number], first, last) == int(said), (number, first)
+        assert sum(int(said) for *_, said in planned) <= int(minutes)
+
+
+def test_the_path_of_one_hour_has_the_minutes_of_the_formula() -> None:
+    rows = ONE_HOUR.findall(README)
+    assert len(rows) >= 5
+    for number, cell_id, last, said in rows:
+        lesson = read_lesson(number)
+        begin = next(place for place, cell in enumerate(lesson.cells) if cell.id == cell_id)
+        sections = read_sections(
+            nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Here"), *lesson.cells[begin:]])
+        )
+        assert time_between(sections, "Here", last) == int(said), (number, cell_id)
+    assert sum(int(said) for *_, said in rows) <= 60

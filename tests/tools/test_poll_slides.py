@@ -1,0 +1,30 @@
+"""Polls for a projector: one on a slide, its answer on the slide below; and a file that other programs import."""
+
+from hookviz.course.question_bank import read_questions
+from tools.poll_slides import make_poll_slides, write_gift
+
+POLLS = [*read_questions("en").values()]
+
+
+def test_a_poll_has_a_slide_and_its_answer_stands_on_the_one_below() -> None:
+    columns: list[list[str]] = []
+    for cell in make_poll_slides(POLLS).cells:
+        match cell.metadata.slideshow.slide_type:
+            case "slide":
+                columns.append([cell.source])
+            case "subslide":
+                columns[-1].append(cell.source)
+            case _:
+                columns[-1][-1] += cell.source
+    assert len(columns) == 1 + len(POLLS)
+    for (asks, answers), poll in zip(columns[1:], POLLS, strict=True):
+        assert poll.ask in asks and all(choice.text in asks for choice in poll.choices)
+        assert not any(choice.reason in asks for choice in poll.choices)
+        assert all(choice.reason in answers for choice in poll.choices)
+
+
+def test_gift_marks_the_right_choice_and_escapes_what_it_reads_as_marks() -> None:
+    text = write_gift(POLLS)
+    assert text.count("::") == 2 * len(POLLS) and text.count("\n  =") == len(POLLS)
+    assert text.count("\n  ~") == sum(len(poll.choices) - 1 for poll in POLLS)
+    assert "`d \\= 4`" in text
