@@ -133,10 +133,10 @@ LESSONS: dict[str, list[Question]] = {
     ],
     "10": [
         Question("c20", (1024,), check="10.5"),
-        Question("c28", words=r"'b', 'c'|with `c`|[Tt]he hook of `c`|last goes first"),
-        Question("c36m", words=r"^The layer's|leaves the layer first|\['layer'"),
-        Question("c13q", words=r"[Oo]nly `neck|never counted"),
-        Question("c37", (0,), r"\bNone\."),
+        Question("c26q", words=r"[Oo]nly the gradient of `c`|\bnothing\b|is empty|waits for its node"),
+        Question("c28", words=r"'b', 'c'|with `c`|[Tt]he (?:hook|node) of `c`|last goes first"),
+        Question("c10t", words=r"^The layer's|leaves the layer first|\['layer'"),
+        Question("c13q", words=r"[Oo]nly `neck|never counted|never becomes ready"),
     ],
     "11": [
         Question("c10", (1, 1.05)),
@@ -144,11 +144,9 @@ LESSONS: dict[str, list[Question]] = {
         Question("c22", (1,), check="11.2"),
         Question("c31", (30,), r"other gradients", check="11.3"),
         Question("c44a", (2, 1)),
-        Question("c48p", words=r"E ?C ?H", check="11.4", answer="E C H D F A G B"),
-        Question("c52", words=r"E ?C ?H"),
+        Question("c48p", words=r"A ?B ?D", check="11.4", answer="A B D F H C G E"),
+        Question("c52", words=r"A ?B ?D"),
         Question("c63", (12,)),
-        Question("c57", (65,)),
-        Question("c57c", words=r"[Aa]fter the step|global hook last"),
         Question("c57f", words=r"[Tt]he one added after|later hook does run"),
     ],
     "12": [
