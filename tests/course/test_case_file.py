@@ -10,8 +10,6 @@ from tests.course.test_notebooks import LESSONS
 
 ROW = re.compile(r"^\| (0\d) \|(?: .+ \|)+$", re.MULTILINE)
 LAST = "09"
-TO_SHORTEN: set[str] = set()
-"""Lessons that still repeat the rows of others."""
 
 
 def rows(path: Path) -> list[str]:
@@ -25,8 +23,6 @@ def test_lesson_09_has_a_row_of_each_lesson_before_it() -> None:
     assert rows(path) == [f"{number:02}" for number in range(1, int(LAST))]
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in LESSONS if path.name[:2] not in TO_SHORTEN], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_no_other_lesson_repeats_the_rows_of_others(path: Path) -> None:
     assert path.name[:2] == LAST or {*rows(path)} <= {path.name[:2]}
