@@ -9,7 +9,7 @@ from typing import Any
 from tools.lesson_pages import PREDICT
 
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?]\)))(?=\s+[A-Z`(*])|(?<=[。！？])(?![”）])|(?<=[。！？][”）])")
-IN_THE_NOTEBOOK = re.compile(r"\bcell\b|\bthe check\b|\bin quotes\b|单元格|检查会|引号")
+IN_THE_NOTEBOOK = re.compile(r"\bcells?\b|\bShift\+Enter\b|\bscroll\b|\bthe check\b|\bin quotes\b|单元格|检查会|引号")
 """What a sentence says that is about typing an answer into a notebook, and running it."""
 STATE = 'class="hv-state"'
 STILL = re.compile(r'<figure>.*?src="data:image/svg\+xml;base64,([^"]+)"', re.DOTALL)

@@ -18,6 +18,8 @@ SMALL_IF_WIDER, SMALL_IF_LONGER = 78, 18
 """Characters and lines: wider or longer code is set in a smaller font."""
 MAX_LINES, LINES_OF_A_PICTURE = 16, 7
 """A slide shows at most this many lines of several cells of code; a picture or a question takes the room of so many."""
+LINES_OF_A_PLOT = 13
+"""The letters of a plot are legible only if it has most of the slide."""
 SHORT = 3
 """Code of so few lines that makes a player has no slide of its own: the player shows its lines."""
 BLOCK = re.compile(r"```.*?^```|\S(?:(?!\n\n|\n```).)*", re.DOTALL | re.MULTILINE)
@@ -141,7 +143,8 @@ class SlideBuilder:
 
     def _add_drawing(self, cell: Any) -> None:
         """Put a drawing below its code if there is room, or on a slide with the same heading."""
-        if self._lines_left < LINES_OF_A_PICTURE:
+        is_plot = '<p class="plot">' in cell.outputs[0].get("data", {}).get("text/html", "")
+        if self._lines_left < (LINES_OF_A_PLOT if is_plot else LINES_OF_A_PICTURE):
             self._place(cell)
         else:
             self._add(cell, "-")
@@ -170,7 +173,8 @@ class SlideBuilder:
 
     def _add_paragraph(self, block: str) -> None:
         """Show the first sentences of the prose below a heading; the rest goes to the notes."""
-        shown = _first_sentences(block) if self._has_only_heading and not INSTRUCTION.match(block) else ""
+        is_shown = self._has_only_heading and not INSTRUCTION.match(block)
+        shown = drop_instructions(_first_sentences(block)) if is_shown else ""
         if shown:
             has_room = self._has_room
             self._add(_markdown_cell(shown), "-")

@@ -25,6 +25,7 @@ from tools.slide_cells import make_slides
 TARGET = Path("build") / "slides"
 DECK = Path(__file__).parent / "deck"
 STATE = re.compile(r'(?<=class="hv-state">)[^<]+')
+PLOT = re.compile(r'<figure class="hv-plot"><figcaption>(?P<says>.*?)</figcaption>(?P<svg><svg.*?</svg>)', re.DOTALL)
 WIDTH, HEIGHT = 1190, 550
 """The room for a drawing below the heading of a slide, in pixels."""
 LARGE_LETTERS = 26
@@ -98,10 +99,13 @@ def export_slides(slides: Any, language: str) -> str:
 
 
 def enlarge_output(data: dict[str, Any]) -> dict[str, Any]:
-    """Enlarge an output for the back row: the text of a player, or the letters of a drawing."""
+    """Enlarge an output for the back row: the text of a player, or the letters of a plot or a drawing."""
     html, svg = data.get("text/html", ""), data.get("image/svg+xml")
     if "hv-state" in html:
         return {"text/html": STATE.sub(lambda match: pack({**unpack(match[0]), "large": True}), html)}
+    plot = PLOT.search(html)
+    if plot is not None:
+        return {"text/html": f'<p class="plot">{plot["says"]}</p>{embed_drawing(plot["svg"])}'}
     return data if svg is None else {"text/html": embed_drawing(svg)}
 
 
@@ -109,7 +113,7 @@ def embed_drawing(svg: str) -> str:
     """Embed a drawing as a large image, so that its style for dark pages affects nothing else."""
     box = re.search(r'viewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"', svg)
     width, height = map(float, box.groups()) if box else (WIDTH, HEIGHT)
-    letters = min((float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)), default=LARGE_LETTERS)
+    letters = min((float(size) for size in re.findall(r'font-size="([\d.]+)(?:px)?"', svg)), default=LARGE_LETTERS)
     scale = min(WIDTH / width, HEIGHT / height, LARGE_LETTERS / letters)
     size = f'width="{width * scale:.0f}" height="{height * scale:.0f}"'
     return f'<img alt="the graph" src="data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}" {size}>'
