@@ -13,7 +13,8 @@ COST_OF_A_TRY = 0.4
 PASS_POINTS = 2.4
 """The points that pass without detectors: all three faults in their places, with a few hints at most.
 
-A lower mark can be reached by luck: of 1,000 random tries two or three get 1.7 points, and of 1,000 good guesses twelve. With 2.4 points only the first two tries can pass: the counts of one try tell too little to guess the second."""
+A lower mark can be reached by luck: of 1,000 random tries two or three get 1.7 points, and of 1,000 good guesses
+twelve. With 2.4 points only the first two tries can pass: the counts of one try tell too little to guess the second."""
 PASS_POINTS_WITH_DETECTORS = 1.7
 """The points that pass once two detectors have passed: two of three faults in their places, the third one wrong."""
 

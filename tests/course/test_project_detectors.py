@@ -80,7 +80,7 @@ def test_the_best_try_counts_and_one_detector_is_half_of_it() -> None:
     assert (record["score"], record["tries"], record["right"]) == (1, 3, True)
 
 
-@pytest.mark.parametrize("shape", [list, tuple, frozenset, lambda places: {place: 1 for place in places}])
+@pytest.mark.parametrize("shape", [list, tuple, frozenset, dict.fromkeys])
 def test_places_may_be_a_set_a_list_or_names_of_parts(shape: Callable[[list[str]], Any]) -> None:
     assert count("dead_units", lambda patient: shape([f"{place}.bend" for place in find_dead_units(patient)]))[0] == 20
 
