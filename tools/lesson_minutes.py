@@ -145,7 +145,7 @@ def time_between(sections: list[Section], first: str, last: str) -> int:
         ValueError: there is no such section.
     """
     titles = [section.title for section in sections]
-    return _round_up(sum(section.minutes for section in sections[titles.index(first) : titles.index(last)]))
+    return ceil(sum(section.minutes for section in sections[titles.index(first) : titles.index(last)]))
 
 
 def _round_up(minutes: float) -> int:

@@ -30,7 +30,7 @@ CELL_LINK = re.compile(r"\[(?P<where>\d\d|page|速查页)[,，][^\]]+\]\(\w+\.ip
 LESSON = re.compile(r"^\| (\[(\d\d) .+?\]\(\d\d_\w+\.ipynb\)) \|", re.MULTILINE)
 BLANK = re.compile(r"^(?P<indent> +)### BEGIN SOLUTION$.*?^(?P=indent)### END SOLUTION$", re.MULTILINE | re.DOTALL)
 """Lines inside a function or class that a student has to write."""
-YOUR_LINES = "...  # your lines"
+YOUR_LINES = "pass  # your lines"
 """What stands in their place. It does nothing, so the lesson runs, and shows what is missing."""
 LEFTOVER = re.compile(r"### (?:BEGIN|END) ")
 

@@ -130,7 +130,7 @@ def review(lesson: str) -> "Review":
 
     >>> from hookviz.course import review
     >>> [question.lesson for question in review("05").questions]
-    ['04', '01', '02']
+    ['04', '03', '02']
     >>> print(review("05").questions[0].ask)
     A full backward hook on the first layer gets `grad_input = (None,)`, and a warning. ...
     """

@@ -70,22 +70,24 @@ class HookGroup:
         self.handles.clear()
 
 
-def extract(net: nn.Module, layer: nn.Module, batches: Iterable[Tensor]) -> Tensor:
-    """Return what ``layer`` computes, one row for each picture. Leave the network as it was."""
-    rows: list[Tensor] = []
+def extract(model: nn.Module, layer: nn.Module, batches: Iterable[Tensor]) -> Tensor:
+    """Return what ``layer`` computes for all batches, on the CPU. Leave the model as it was."""
+    features: list[Tensor] = []
 
-    def hook(module: nn.Module, args: Any, output: Tensor) -> None:
-        rows.append(output.detach().clone().flatten(1))
+    def hook(module: nn.Module, args: Any, output: Any) -> None:
+        first = find_tensors(output)[0]
+        features.append(first.clone().cpu())
 
-    was_training = net.training
-    net.eval()
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
     try:
         with torch.no_grad(), layer.register_forward_hook(hook):
             for batch in batches:
-                net(batch)
+                model(batch)
     finally:
-        net.train(was_training)
-    return torch.cat(rows)
+        for module, training in modes.items():
+            module.training = training
+    return torch.cat(features)
 
 
 def find_nan(model: nn.Module, x: Tensor) -> str:

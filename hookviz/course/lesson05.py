@@ -169,9 +169,9 @@ def _judge_hook_group(answer: Any) -> Feedback:
             groups.append(group)
         fault, error = call_safely(judge, *groups)
         if error:
-            return Feedback("raised", error)
+            return Feedback("failed", error)
         if fault.name != "right":
-            return Feedback(fault.name)
+            return Feedback(fault.name, fault.detail)
     return Feedback("right")
 
 
@@ -186,7 +186,7 @@ def _judge_one_group(group: Any, second_group: Any) -> Feedback:
             stack.callback(_remove_all, net)
             _, error = call_safely(run_block, _Filled(manager, net, calls), net)
             if error and not error.endswith(_ERROR_IN_BLOCK):
-                raise RuntimeError(error)
+                return Feedback("failed", error)
             if by_error and not error:
                 return Feedback("swallows")
             inside = calls[:]
@@ -233,11 +233,11 @@ def _judge_two_groups(outer: Any, inner: Any) -> Feedback:
 
 JUDGES: dict[str, Judge] = {
     "05.1": judge_number(_count_outputs_of_piled_hooks, {3: "each", 9: "all", 1: "overwritten", 0: "never"}),
-    "05.2": _judge_causes,
-    "05.3": judge_number(_count_outputs_in_the_sick_network, {20: "each", 190: "late", 400: "all", 1000: "images"}),
-    "05.4": judge_number(_count_copied_hooks, {3: "all", 0: "empty", 1: "one"}),
-    "05.5": judge_number(_gradient_with_late_binding, {24: "own", 4: "last", 12: "added", 9: "summed", 1: "never"}),
-    "05.6": _judge_context_manager,
-    "05.7": _judge_hook_factory,
+    "05.2": judge_number(_count_copied_hooks, {3: "all", 0: "empty", 1: "one"}),
+    "05.3": judge_number(_gradient_with_late_binding, {24: "own", 4: "last", 12: "added", 9: "summed", 1: "never"}),
+    "05.4": _judge_causes,
+    "05.5": judge_number(_count_outputs_in_the_sick_network, {20: "each", 190: "late", 400: "all", 1000: "images"}),
+    "05.6": _judge_hook_factory,
+    "05.7": _judge_context_manager,
     "05.8": _judge_hook_group,
 }

@@ -72,15 +72,6 @@ def _judge_smallest_number(answer: Any) -> Feedback:
     return judge_number(_smallest_stored_output, {})(answer)
 
 
-def _sum_of_hooked_gradient() -> float:
-    """The sum of the gradient that a hook sees at a tensor before a ReLU writes over it in place."""
-    seen: list[torch.Tensor] = []
-    features: Any = torch.tensor([-3.0, -1.0, 2.0], requires_grad=True) * 1
-    features.register_hook(seen.append)
-    torch.autograd.backward(features.relu_().sum())
-    return seen[0].sum().item()
-
-
 def _stored_grad_output() -> float:
     """The stored ``grad_output`` of a module that doubles, after it is called three times."""
     double = _Double()
@@ -99,21 +90,6 @@ def _judge_largest_number(answer: Any) -> Feedback:
         return Feedback("right")
     others: dict[float, str] = {16: "given", 1: "usual", 255: "photograph"}
     return Feedback(others.get(number, "other"))
-
-
-class _ResidualBlock(nn.Sequential):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        summed: torch.Tensor = self[0](super().forward(x) + x)  # type: ignore[no-untyped-call]
-        return summed
-
-
-def _count_stored_outputs() -> float:
-    """How many outputs a list has after three passes through a block that calls its ReLU twice."""
-    block, outputs = _ResidualBlock(nn.ReLU()), []
-    block[0].register_forward_hook(lambda module, args, output: outputs.append(output))
-    for _ in range(3):
-        block(torch.ones(1))
-    return float(len(outputs))
 
 
 def _judge_output_list(answer: Any) -> Feedback:
@@ -161,6 +137,7 @@ class _Scaled(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.BatchNorm2d(2)
+        nn.init.constant_(self.layer.weight, 2.0)
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -170,61 +147,102 @@ class _Scaled(nn.Module):
         return features
 
 
-_PICTURES = torch.tensor([-3.0, 2, 5, -1, 4, -2, 0.5, -4, -0.5, 1, -6, 3]).view(3, 2, 1, 2)
+class _Pair(nn.Module):
+    """A layer that returns a tuple, as an LSTM does."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+        return x * 2, (x + 1, x - 1)
+
+
+class _TakesFirst(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = _Pair()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first: torch.Tensor = self.layer(x)[0]
+        return first
+
+
+_PICTURES = torch.tensor([-3.0, 2, 5, -1, 4, -2, 0.5, -4, -0.5, 1, -6, 3, 7, -8, -1.5, 6]).view(4, 2, 1, 2)
 
 
 def _judge_extraction(answer: Any) -> Feedback:
-    """Let the learner's function collect the features of three pictures in two batches; the second one is smaller."""
+    """Let the learner's function collect the features of four pictures in two batches; the second one is smaller."""
     if fault := check_callable(answer):
         return fault
-    net = _Scaled().train()
-    expected = _Scaled().eval().layer(_PICTURES).detach().flatten(1)
-    rows, error = call_safely(answer, net, net.layer, [_PICTURES[:2].clone(), _PICTURES[2:].clone()])
+    model = _Scaled().train()
+    expected = _Scaled().eval().layer(_PICTURES).detach()
+    features, error = call_safely(answer, model, model.layer, [_PICTURES[:3].clone(), _PICTURES[3:].clone()])
     if error:
         return Feedback("raised", error)
-    return _judge_rows(rows, expected) or _judge_traces(net) or _judge_after_error(answer) or Feedback("right")
+    fault = _judge_features(features, expected) or _judge_traces(model) or _judge_tuple(answer)
+    return fault or _judge_after_error(answer) or Feedback("right")
 
 
-def _judge_rows(rows: Any, expected: torch.Tensor) -> Feedback | None:
-    if not isinstance(rows, torch.Tensor):
-        return Feedback("no_tensor", type(rows).__name__)
-    if rows.shape == expected[2:].shape:
+def _judge_features(features: Any, expected: torch.Tensor) -> Feedback | None:
+    if features is None:
+        return Feedback("nothing_returned")
+    if isinstance(features, list | tuple | dict):
+        return Feedback("collection", type(features).__name__)
+    if not isinstance(features, torch.Tensor):
+        return Feedback("no_tensor", type(features).__name__)
+    if features.shape == expected[3:].shape:
         return Feedback("last_batch")
-    if not is_comparable(rows, expected):
-        return Feedback("size", str(tuple(rows.shape)))
-    if torch.allclose(rows.float(), expected.relu()):
+    if features.shape == expected[:3].shape:
+        return Feedback("first_batch")
+    if features.shape != expected.shape and features.numel() == expected.numel():
+        return Feedback("reshaped", str(tuple(features.shape)))
+    if not is_comparable(features, expected):
+        return Feedback("size", str(tuple(features.shape)))
+    if torch.allclose(features.float(), expected.relu()):
         return Feedback("overwritten")
-    if not torch.allclose(rows.float(), expected):
+    if torch.allclose(features.float(), _PICTURES):
+        return Feedback("given")
+    if not torch.allclose(features.float(), expected):
         return Feedback("training")
-    return Feedback("graph") if rows.requires_grad else None
+    return Feedback("graph") if features.requires_grad else None
 
 
-def _judge_traces(net: _Scaled) -> Feedback | None:
-    """Feedback if the learner's function has left something behind on the network."""
-    if net.layer._forward_hooks or net._forward_hooks:
+def _judge_traces(model: nn.Module) -> Feedback | None:
+    """Feedback if the learner's function has left something behind on the model, which was in training mode."""
+    if any(module._forward_hooks or module._forward_pre_hooks for module in model.modules()):
         return Feedback("hook_left")
-    if not net.training or not net.layer.training:
+    if not all(module.training for module in model.modules()):
         return Feedback("mode_left")
-    return None if all(parameter.requires_grad for parameter in net.parameters()) else Feedback("frozen")
+    return None if all(parameter.requires_grad for parameter in model.parameters()) else Feedback("frozen")
+
+
+def _judge_tuple(answer: Any) -> Feedback | None:
+    """Feedback if the learner's function fails on a layer that returns a tuple, or on a model in evaluation mode."""
+    model = _TakesFirst().eval()
+    x = torch.tensor([[1.0, 2.0]])
+    features, error = call_safely(answer, model, model.layer, [x, x + 1])
+    if error:
+        return Feedback("tuple_raises", error)
+    if not is_comparable(features, torch.cat([x, x + 1])) or features.tolist() != [[2, 4], [4, 6]]:
+        return Feedback("tuple")
+    return Feedback("switched_on") if model.training else None
 
 
 def _judge_after_error(answer: Any) -> Feedback | None:
     """Feedback if the learner's function hides an error of the network, or leaves something behind after it."""
-    net = _Scaled().train()
-    _, error = call_safely(answer, net, net.layer, [_PICTURES[:2], torch.ones(3)])
+    model = _Scaled().train()
+    _, error = call_safely(answer, model, model.layer, [_PICTURES[:2], torch.ones(3)])
     if not error:
         return Feedback("hidden_error")
-    return None if _judge_traces(net) is None else Feedback("after_error")
+    left = _judge_traces(model)
+    if left is None:
+        return None
+    return Feedback("hook_after_error" if left.name == "hook_left" else "mode_after_error")
 
 
 JUDGES: dict[str, Judge] = {
     "06.1": judge_number(_count_values_before_backward, {5: "all", 2: "two", 1: "one", 0: "none_yet"}),
     "06.2": ignore_rounding(judge_number(_stored_input_after_change, {1: "copy", 1.2: "step"})),
-    "06.3": _judge_smallest_number,
-    "06.4": _judge_largest_number,
-    "06.5": judge_number(_sum_of_hooked_gradient, {3: "behind", 0: "blocked", 2: "features", -2: "features"}),
-    "06.6": judge_number(_stored_grad_output, {1: "last", 2: "middle", 8: "sent"}),
-    "06.7": _judge_output_list,
-    "06.8": judge_number(_count_stored_outputs, {3: "once", 2: "one_pass", 1: "overwritten", 9: "all"}),
-    "06.9": _judge_extraction,
+    "06.3": judge_number(_stored_grad_output, {1: "last", 2: "middle", 8: "sent"}),
+    "06.4": _judge_smallest_number,
+    "06.5": _judge_largest_number,
+    "06.6": _judge_output_list,
+    "06.7": _judge_extraction,
 }

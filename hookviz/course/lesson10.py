@@ -225,6 +225,35 @@ _BACKWARD_MISTAKES = {
 }
 
 
+def _judge_backward(answer: Any) -> Feedback:
+    """Compare the learner's backward with torch, and then look into its buffer during a pass."""
+    feedback = _judge_part("backward", _BACKWARD_MISTAKES)(answer)
+    return _judge_buffer(answer) if feedback.name == "right" else feedback
+
+
+def _judge_buffer(answer: Any) -> Feedback:
+    """Each node takes its gradient out of the buffer before it runs, and the pass leaves nothing there."""
+    x, w = engine.Value(2.0), engine.Value(3.0)
+    y = x * x
+    z = y * w
+    buffer: dict[Any, float] = {}
+    during: list[tuple[Any, list[Any]]] = []
+
+    def look(node: Any) -> Callable[[float], None]:
+        return lambda grad: during.append((node, list(buffer)))
+
+    for value in (x, w, y, z):
+        value.register_hook(look(value.grad_fn))
+    _, error = call_safely(limit_lines(answer, _LINES), z, 1.0, buffer)
+    if error:
+        return Feedback("fails", error)
+    if not any(y.grad_fn in waiting for _, waiting in during):  # it waits while w, a leaf, runs
+        return Feedback("own_buffer")
+    if buffer:
+        return Feedback("left")
+    return Feedback("late" if any(node in waiting for node, waiting in during) else "right")
+
+
 def _judge_module(answer: Any) -> Feedback:
     """Compare the learner's module with torch's, on chains with random hooks of four kinds."""
     if fault := check_callable(answer):
@@ -324,7 +353,7 @@ JUDGES: dict[str, Judge] = {
     "10.5": judge_number(
         _count_visits, {1: "queue", 2: "diamond", 10: "sums", 20: "arrows", 512: "one_less", 2046: "nodes"}
     ),
-    "10.6": _judge_part("backward", _BACKWARD_MISTAKES),
+    "10.6": _judge_backward,
     "10.7": _judge_module,
     "10.8": _judge_division,
     "10.9": judge_number(_retained_gradient, {4: "arrived", 80: "all", 40: "pre", 0: "post"}),

@@ -54,9 +54,9 @@ def _count_grads_in_multi_grad_hook() -> float:
     return float(counts[0])
 
 
-STEP_ORDER = "ECHDFAGB"
+STEP_ORDER = "ABDFHCGE"
 """The order in which the eight hooks of a training step fire; a test compares it with what PyTorch does."""
-ORDER_RULES = {"forward": "EC", "call": "CH", "step": "AG", "around": "GB", "gradient": "HD", "written": "DF"}
+ORDER_RULES = {"forward": "AB", "call": "BD", "step": "CG", "around": "GE", "gradient": "DF", "written": "FH"}
 """A usual mistake → two letters that are in the wrong order then."""
 
 

@@ -78,7 +78,7 @@ def _judge_patching(answer: Any) -> Feedback:
     if fault := check_callable(answer):
         return fault
     net = SmallTransformer(width=8, seed=1)
-    rows = as_row("abcdeab"), as_row("acbdeab")
+    rows = as_row("abcdeab"), as_row("badceba")
     for module, place in ((net.get_submodule("blocks.0.attention"), 1), (net.get_submodule("blocks.1"), 2)):
         feedback = _judge_patched(answer, net, module, *rows, place)
         if feedback.name != "right":
@@ -95,17 +95,18 @@ def _judge_patched(
         part._forward_hooks.clear()
     if error:
         return Feedback("raised", error)
-    if not isinstance(scores, torch.Tensor):
+    usual = [
+        ("right", _patch(net, module, row_a, row_b, slice(place, place + 1))),
+        ("unpatched", net(row_b)),
+        ("first_run", net(row_a)),
+        ("everywhere", _patch(net, module, row_a, row_b, slice(None))),
+        ("everywhere", _patch(net, module, row_a, row_b, slice(place, None))),
+        ("everywhere", _patch(net, module, row_a, row_b, slice(None, place + 1))),
+        ("exchanged", _patch(net, module, row_b, row_a, slice(place, place + 1))),
+    ]
+    if not isinstance(scores, torch.Tensor) or scores.shape != usual[0][1].shape:
         return Feedback("scores")
-    usual = {
-        "right": _patch(net, module, row_a, row_b, slice(place, place + 1)),
-        "unpatched": net(row_b),
-        "first_run": net(row_a),
-        "everywhere": _patch(net, module, row_a, row_b, slice(None)),
-        "exchanged": _patch(net, module, row_b, row_a, slice(place, place + 1)),
-    }
-    same = (name for name, wanted in usual.items() if scores.shape == wanted.shape and _is_close(scores, wanted))
-    name = next(same, "other")
+    name = next((name for name, wanted in usual if _is_close(scores, wanted)), "other")
     return Feedback("left") if name == "right" and left else Feedback(name)
 
 

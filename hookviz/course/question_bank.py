@@ -8,6 +8,7 @@ from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from itertools import chain
 from typing import Any, TypeVar
 
 from hookviz.support.messages import N_, _
@@ -105,19 +106,29 @@ def make_review(lesson: str) -> Review:
             ).format(lesson=lesson, known=known)
         )
     earlier = lessons[: lessons.index(lesson)]
-    asked_last_time = make_review(earlier[-1]).questions if len(earlier) > 1 else ()
+    reviews = [make_review(other).questions for other in earlier[1:]]
+    asked_last_time = reviews[-1] if reviews else ()
     drawn: list[Question] = []
     for wanted in (earlier[-1:], earlier[-4:-1], earlier):
-        drawn.append(_draw_question(lesson, wanted or earlier, drawn, asked_last_time))
+        avoided = [*drawn, *asked_last_time]
+        drawn.append(_draw_question(lesson, wanted or earlier, drawn, avoided, list(chain.from_iterable(reviews))))
     return Review(lesson, tuple(drawn))
 
 
 def _draw_question(
-    lesson: str, wanted: Sequence[str], drawn: Sequence[Question], asked_last_time: Sequence[Question]
+    lesson: str,
+    wanted: Sequence[str],
+    drawn: Sequence[Question],
+    avoided: Sequence[Question],
+    asked: Sequence[Question],
 ) -> Question:
-    """Draw a new question of one of the ``wanted`` lessons, if possible of a lesson that is not among ``drawn``."""
+    """Draw a question of one of the ``wanted`` lessons that is not ``avoided``.
+
+    It is if possible one that no review has ``asked`` yet, of a lesson that is not among ``drawn``.
+    """
     candidates = [question for question in read_questions().values() if question.lesson in wanted]
-    left = [question for question in candidates if question not in (*drawn, *asked_last_time)]
+    left = [question for question in candidates if question not in avoided]
+    left = [question for question in left if question not in asked] or left
     of_new_lessons = [question for question in left if question.lesson not in {other.lesson for other in drawn}]
     return _shuffle(of_new_lessons or left, f"{lesson}/{len(drawn)}", lambda question: question.key)[0]
 

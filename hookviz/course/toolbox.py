@@ -22,7 +22,7 @@ TOOLS = {
     "find_tensors": "03.9",
     "watch": "04.8",
     "HookGroup": "05.8",
-    "extract": "06.9",
+    "extract": "06.7",
     "find_nan": "07.7",
     "stand_still": "09.8",
     "patch_run": "13.5",

@@ -148,6 +148,7 @@ class DenseNet(nn.Module):
         width: the number of feature maps with which the first block begins.
         classes: the number of scores for an image.
         channels: 3 for images with colours, 1 for images without.
+        inplace: whether the last ReLU writes over the features, as it does in torchvision's DenseNet.
     """
 
     def __init__(
@@ -157,8 +158,11 @@ class DenseNet(nn.Module):
         width: int = 64,
         classes: int = 1000,
         channels: int = 3,
+        *,
+        inplace: bool = True,
     ) -> None:
         super().__init__()
+        self.inplace = inplace
         self.features = nn.Sequential()
         self.features.add_module("conv0", nn.Conv2d(channels, width, 7, stride=2, padding=3, bias=False))
         self.features.add_module("norm0", nn.BatchNorm2d(width))
@@ -178,7 +182,7 @@ class DenseNet(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Return ``classes`` scores for each image."""
         features = self.features(images)
-        out = functional.relu(features, inplace=True)
+        out = functional.relu(features, inplace=self.inplace)
         out = functional.adaptive_avg_pool2d(out, 1).flatten(1)
         return self.classifier(out)
 
@@ -208,11 +212,16 @@ def small_resnet(seed: int = 0) -> ResNet:
         return ResNet(depths=(1, 1), width=16, classes=10, channels=1)
 
 
-def small_densenet(seed: int = 0) -> DenseNet:
-    """Make a DenseNet with two blocks for the digits; the same ``seed`` makes the same network."""
+def small_densenet(seed: int = 0, *, inplace: bool = True) -> DenseNet:
+    """Make a DenseNet with two blocks for the digits; the same ``seed`` makes the same network.
+
+    Args:
+        seed: a number for the random weights.
+        inplace: whether the last ReLU writes over the features.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return DenseNet(depths=(2, 2), growth=8, width=16, classes=10, channels=1)
+        return DenseNet(depths=(2, 2), growth=8, width=16, classes=10, channels=1, inplace=inplace)
 
 
 def read_pictures(size: int = 32) -> tuple[Tensor, Tensor]:

@@ -10,11 +10,10 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import note_errors, press
 from tests.requirements import require_site
-from tools.slides import make_decks
+from tools.slides import make_decks, make_poll_deck
 from tools.translation.message_sources import NOTEBOOKS
 
-NUMBERS = ["01", "02", "05"]
-"""Lessons with all that slides consist of: players, drawings, plots, tables, long code and questions."""
+NUMBERS = [path.name[:2] for path in sorted(NOTEBOOKS.glob("[01]*.ipynb"))]
 SMALL_TEXTS = """() => {
   const slide = Reveal.getCurrentSlide(), found = [];
   const walker = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT);
@@ -50,6 +49,13 @@ OVERFLOW = """() => {
   return [slide.scrollWidth - 1280, slide.scrollHeight - 720];
 }"""
 
+TOLD_TO_RUN = """() => {
+  const slide = Reveal.getCurrentSlide().cloneNode(true);
+  slide.querySelectorAll("aside, script, style, .hv-output").forEach((element) => element.remove());
+  return slide.textContent.match(/[^.]*(?:[Rr]un (?:the|this|both) (?:next )?cells?|Shift\\+Enter)[^.]*/g) ?? [];
+}"""
+"""What a slide tells people to do who see slides and no notebook."""
+
 LETTERS_ON_BOXES = """() => {
   const brightness = (color) => {
     const [red, green, blue, opacity = 1] = color.match(/[\\d.]+/g).map(Number);
@@ -67,8 +73,9 @@ LETTERS_ON_BOXES = """() => {
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_site()
     target = tmp_path_factory.mktemp("slides")
-    pages = make_decks([path for number in NUMBERS for path in NOTEBOOKS.glob(f"{number}_*.ipynb")], target)
+    pages = make_decks(sorted(NOTEBOOKS.glob("[01]*.ipynb")), target)
     assert [page.name for page in pages] == [f"{number}.html" for number in NUMBERS]
+    make_poll_deck(target, "en")
     return target
 
 
@@ -108,17 +115,18 @@ def first_slide_with(page: Page, selector: str) -> int:
     return index
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", [*NUMBERS, "polls"])
 def test_every_slide_fits_and_is_legible_from_the_back_row(open_deck: Callable[[str], Page], number: str) -> None:
     with closing(open_deck(number)) as page:
         count = page.evaluate("Reveal.getTotalSlides()")
-        assert 15 <= count <= 60
+        assert 15 <= count <= 81
         wrong = []
         for index in range(count):
             go_to_slide(page, index)
             overflow, small = page.evaluate(OVERFLOW), page.evaluate(SMALL_TEXTS)
-            if max(overflow) > 0 or small:
-                wrong.append((index + 1, overflow, small))
+            told_to_run = page.evaluate(TOLD_TO_RUN)
+            if max(overflow) > 0 or small or told_to_run:
+                wrong.append((index + 1, overflow, small, told_to_run))
         assert wrong == []
         assert page.errors == []  # type: ignore[attr-defined]
 
@@ -169,7 +177,7 @@ def test_players_on_slides_are_light_and_have_larger_text(deck: Page) -> None:
     assert "hv-dark" not in (player.get_attribute("class") or "")
 
 
-@pytest.mark.parametrize("number", ["01", "02"])
+@pytest.mark.parametrize("number", NUMBERS)
 def test_boxes_are_light_and_their_letters_dark_though_a_deck_sets_no_colours_of_jupyterlab(
     open_deck: Callable[[str], Page], number: str
 ) -> None:

@@ -11,9 +11,11 @@ from hookviz.course import check
 from hookviz.course.exercises import JUDGES
 from hookviz.course.lesson11 import STEP_ORDER
 from tests.course.answers import RIGHT
+from tests.course.answers.lesson05 import OTHER_GROUPS
 from tests.course.answers.lesson07 import safe_log
 from tests.course.answers.lesson08 import weights
 from tests.course.answers.lesson12 import with_hook
+from tests.course.answers.lesson13 import keeps_the_second_row, patches, patches_from_the_place_on
 
 
 @pytest.mark.parametrize("answer", ["3 / 64", 0.0156, torch.tensor(0.0157)])
@@ -67,12 +69,22 @@ def clamp_in_place(grad: torch.Tensor) -> torch.Tensor:
         ("12.4", lambda module, grad_input, grad_output: (grad_output[0].abs(),), "number for number"),
         ("12.5", with_hook(clamp_in_place), "writes into a tensor"),
         ("12.5", lambda x: x.detach().requires_grad_(), "has no history"),
+        ("13.5", patches_from_the_place_on, "at several places"),
+        ("13.5", keeps_the_second_row, "come from row_a?"),
+        ("13.5", lambda *given: patches(*given).argmax(-1), "as the network returns them"),
+        ("13.5", lambda *given: patches(*given).softmax(-1), "neither run"),
     ],
 )
 def test_answer_that_is_right_for_one_example_only_is_rejected_with_a_reason(
     exercise: str, answer: Any, expected: str
 ) -> None:
     verdict = check(exercise, answer)
+    assert not verdict.right and expected in verdict.reason
+
+
+@pytest.mark.parametrize(("answer", "expected"), OTHER_GROUPS)
+def test_group_of_hooks_that_fails_gets_the_reason(answer: Any, expected: str) -> None:
+    verdict = check("05.8", answer)
     assert not verdict.right and expected in verdict.reason
 
 
@@ -121,14 +133,14 @@ def test_order_of_a_training_step_is_that_of_torch() -> None:
 
     layer, x = torch.nn.Linear(1, 1, bias=False), torch.ones(1, 1, requires_grad=True)
     sgd = torch.optim.SGD(layer.parameters(), lr=0.5)
-    layer.register_full_backward_hook(note("A"))
-    sgd.register_step_post_hook(note("B"))
-    layer.register_forward_hook(note("C"))
-    layer.weight.register_hook(note("D"))
-    layer.register_forward_pre_hook(note("E"))
-    layer.weight.register_post_accumulate_grad_hook(note("F"))
+    layer.register_forward_pre_hook(note("A"))
+    layer.register_forward_hook(note("B"))
+    layer.register_full_backward_hook(note("C"))
+    layer.register_full_backward_pre_hook(note("D"))
+    sgd.register_step_post_hook(note("E"))
+    layer.weight.register_hook(note("F"))
     sgd.register_step_pre_hook(note("G"))
-    layer.register_full_backward_pre_hook(note("H"))
+    layer.weight.register_post_accumulate_grad_hook(note("H"))
     layer(x).backward()
     sgd.step()
     assert "".join(fired) == STEP_ORDER

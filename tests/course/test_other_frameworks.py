@@ -8,7 +8,7 @@ import pytest
 
 from hookviz.course import other_frameworks
 from hookviz.course.other_frameworks import PROGRAMS, print_of, read_printed, run_program, source_of
-from tests.course.reading import FOLDER, read_notebook
+from tests.course.reading import FOLDER, PAGE, read_notebook
 from tools import other_frameworks as tool
 
 NAMES = sorted(path.name.removesuffix(".txt") for path in PROGRAMS.iterdir() if path.name.endswith(".txt"))
@@ -31,17 +31,17 @@ def test_program_prints_here_what_was_kept_or_says_that_it_did_not_run(name: str
     assert run.here or "not installed here" in run._repr_html_()
 
 
-def test_programs_in_the_lesson_are_those_that_ran() -> None:
-    code = "\n".join(cell.source for cell in LESSON.cells)
-    shown = set(re.findall(r"^```python\n(.*?)\n```$", code, re.MULTILINE | re.DOTALL))
-    called = set(re.findall(r'run_program\("(\w+)"\)', code))
-    tables = {name for name in NAMES if source_of(name).rstrip("\n") in shown}
-    assert called | tables | {"pretrained"} == set(NAMES)
-    assert tables >= called - {"hooks_in_tensorflow", "keras_features"}
-    foreign = [
-        text for text in shown if re.search(r"^(?:import|from) (?:jax|flax|optax|tensorflow)", text, re.MULTILINE)
-    ]
-    assert len(foreign) == len(tables)
+CALL = re.compile(r'run_program\("(\w+)"\)')
+
+
+def test_lesson_shows_each_program_that_it_runs_as_it_ran_and_names_the_others() -> None:
+    text = "\n".join(cell.source for cell in LESSON.cells)
+    shown = set(re.findall(r"^```python\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL))
+    programs = {name for name in NAMES if source_of(name).rstrip("\n") in shown}
+    assert programs == set(CALL.findall(text)) and len(programs) == len(shown) >= 4
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)))) & set(NAMES)
+    on_page = {name for cell in read_notebook(PAGE).cells for name in CALL.findall(cell.source)}
+    assert len(named) >= 9 and programs | named | on_page == set(NAMES)
 
 
 def test_program_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

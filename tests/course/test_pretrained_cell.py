@@ -1,4 +1,4 @@
-"""The cell of lesson 06 that uses torchvision works where torchvision is installed, and says so where it is not."""
+"""The cell of the look-up page that uses torchvision works with torchvision, and says so where it is missing."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -10,9 +10,9 @@ from torch import nn
 from torch.nn import functional
 
 from hookviz.course import vision
-from tests.course.reading import read_notebook
+from tests.course.reading import PAGE, read_notebook
 
-CELL = next(cell.source for cell in read_notebook("06_getting_features_out.ipynb").cells if cell.id == "c42")
+CELL = next(cell.source for cell in read_notebook(PAGE).cells if cell.id == "pretrained-2")
 WEIGHTS = SimpleNamespace(
     transforms=lambda: lambda photo: functional.interpolate(photo[None], (64, 64))[0],
     meta={"categories": [f"category {number}" for number in range(1000)]},
@@ -24,18 +24,9 @@ def run_cell(monkeypatch: pytest.MonkeyPatch, models: Any) -> torch.Tensor | Non
     torchvision: Any = ModuleType("torchvision")
     torchvision.models = models
     monkeypatch.setitem(sys.modules, "torchvision", torchvision if models else None)
-    kept: dict[str, torch.Tensor] = {}
-
-    def keep(module: nn.Module, args: Any, output: torch.Tensor) -> None:
-        kept["output"] = output.detach().clone()
-
-    def run_and_keep(net: nn.Module, layer: nn.Module, inputs: torch.Tensor) -> dict[str, torch.Tensor]:
-        with torch.no_grad(), layer.register_forward_hook(keep):
-            net(inputs)
-        return kept
-
-    exec(CELL, {"run_and_keep": run_and_keep, "photo": torch.rand(3, 90, 80)})
-    return kept.get("output")
+    names: dict[str, Any] = {"torch": torch}
+    exec(CELL, names)
+    return names["features"][0] if names["features"] else None
 
 
 def test_cell_reads_the_features_of_the_trained_network(

@@ -39,7 +39,7 @@ def test_lines_inside_a_function_are_replaced_by_a_line_that_does_nothing() -> N
     lines = "    ### BEGIN SOLUTION\n    y = x\n\n    y += 1\n    ### END SOLUTION\n"
     marked = f"def f(x):\n    y = 0\n{lines}    return y\n\n\nf(1)"
     [cell] = remove_solutions(notebook_of(marked)).cells
-    assert cell.source == "def f(x):\n    y = 0\n    ...  # your lines\n    return y\n\n\nf(1)"
+    assert cell.source == "def f(x):\n    y = 0\n    pass  # your lines\n    return y\n\n\nf(1)"
 
 
 def test_checks_of_what_a_lesson_says_are_removed() -> None:

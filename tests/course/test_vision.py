@@ -93,6 +93,15 @@ def test_a_relu_in_place_writes_over_the_features_of_a_densenet() -> None:
     assert torch.allclose(scores, net.classifier(functional.relu(features).mean((2, 3))), atol=1e-6)
 
 
+def test_features_of_a_densenet_stay_if_its_relu_does_not_work_in_place() -> None:
+    net, stored = vision.small_densenet(inplace=False).eval(), []
+    net.features.register_forward_hook(lambda module, args, output: stored.append(output.detach()))
+    pictures = read_pictures()[0][:2]
+    with torch.inference_mode():
+        assert torch.equal(net(pictures), vision.small_densenet().eval()(pictures))
+        assert torch.equal(stored[0], net.features(pictures)) and stored[0].min() < 0
+
+
 @pytest.mark.parametrize("make", [vision.small_resnet, vision.small_densenet])
 def test_small_networks_learn_to_read_digits_in_a_few_seconds(make: Callable[[], nn.Module]) -> None:
     pictures, labels = read_pictures()

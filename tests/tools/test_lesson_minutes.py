@@ -6,7 +6,17 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools.lesson_minutes import NOTEBOOKS, SENTENCE, read_lesson, read_sections, time_between, time_lesson
+from tools.lesson_minutes import (
+    MINUTES_PER_PLAYER,
+    MINUTES_PER_QUESTION,
+    NOTEBOOKS,
+    SENTENCE,
+    WORDS_PER_MINUTE,
+    read_lesson,
+    read_sections,
+    time_between,
+    time_lesson,
+)
 
 SITE = Path(__file__).parents[2] / "site"
 NUMBERS = [path.name[:2] for path in sorted(NOTEBOOKS.glob("[01]*.ipynb"))]
@@ -67,6 +77,20 @@ def test_each_plan_fits_into_its_class_and_its_rows_have_the_minutes_of_the_form
         for number, first, last, said in planned:
             assert time_between(SECTIONS[number], first, last) == int(said), (number, first)
         assert sum(int(said) for *_, said in planned) <= int(minutes)
+
+
+def test_each_lesson_fits_into_a_session_of_90_minutes() -> None:
+    assert "A lesson of the core fills a session of 90 minutes" in PLANS
+    assert max(time_lesson(sections).class_minutes for sections in SECTIONS.values()) <= 90
+
+
+def test_the_page_for_lecturers_tells_the_numbers_of_the_formula() -> None:
+    for said in (
+        f"for {WORDS_PER_MINUTE} words",
+        f"{MINUTES_PER_PLAYER} minutes for each player",
+        f"{MINUTES_PER_QUESTION} minutes for each question",
+    ):
+        assert said in PLANS
 
 
 def test_the_path_of_one_hour_has_the_minutes_of_the_formula() -> None:

@@ -41,80 +41,92 @@ def gives_the_copy_back(layer: Any) -> list[Any]:
     return kept
 
 
-def extract(net: Any, layer: Any, batches: Any) -> torch.Tensor:
-    """Collect features and leave no trace."""
-    rows: list[torch.Tensor] = []
-    was_training = net.training
-    net.eval()
-    handle = layer.register_forward_hook(lambda module, args, output: rows.append(output.detach().clone().flatten(1)))
-    try:
-        for batch in batches:
-            net(batch)
-    finally:
-        handle.remove()
-        net.train(was_training)
-    return torch.cat(rows)
+def first_tensor(output: Any) -> torch.Tensor:
+    return output if isinstance(output, torch.Tensor) else output[0]
 
 
 def extracts(
     *,
-    copy: bool = True,
-    cut: bool = True,
+    take: Callable[[Any], Any] = first_tensor,
+    keep: Callable[[torch.Tensor], Any] = lambda output: output.detach().clone(),
+    join: Callable[[list[Any]], Any] = torch.cat,
     evaluate: bool = True,
-    restore: bool = True,
     remove: bool = True,
-    last: int = 0,
+    restore: Callable[[Any, bool], Any] = lambda model, was_training: model.train(was_training),
+    remove_at_error: bool = True,
+    restore_at_error: bool = True,
 ) -> Callable[..., Any]:
-    """A function that collects features without some of what makes it right; it does not expect errors."""
+    """A function that collects features, right in all that is not chosen otherwise."""
 
-    def answer(net: Any, layer: Any, batches: Any) -> torch.Tensor:
-        rows: list[torch.Tensor] = []
-
-        def hook(module: Any, args: Any, output: Any) -> None:
-            kept = output.detach() if cut else output
-            rows.append((kept.clone() if copy else kept).flatten(1))
-
-        net.train(not evaluate)
-        handle = layer.register_forward_hook(hook)
-        for batch in batches:
-            net(batch)
+    def extract(model: Any, layer: Any, batches: Any) -> Any:
+        features: list[Any] = []
+        was_training = model.training
+        model.train(not evaluate)
+        handle = layer.register_forward_hook(lambda module, args, output: features.append(keep(take(output))))
+        try:
+            for batch in batches:
+                model(batch)
+        except ValueError:
+            if remove_at_error:
+                handle.remove()
+            if restore_at_error:
+                restore(model, was_training)
+            raise
         if remove:
             handle.remove()
-        net.train(restore)
-        return torch.cat(rows[-last:])
+        restore(model, was_training)
+        return join(features)
 
-    return answer
+    return extract
 
 
-def hides_errors(net: Any, layer: Any, batches: Any) -> Any:
+def hides_errors(model: Any, layer: Any, batches: Any) -> Any:
     with contextlib.suppress(ValueError):
-        return extract(net, layer, batches)
+        return extracts()(model, layer, batches)
 
 
-def freezes(net: Any, layer: Any, batches: Any) -> torch.Tensor:
-    net.requires_grad_(requires_grad=False)
-    return extract(net, layer, batches)
+def freezes(model: Any, layer: Any, batches: Any) -> Any:
+    model.requires_grad_(requires_grad=False)
+    return extracts()(model, layer, batches)
+
+
+def hooks_the_input(model: Any, layer: Any, batches: Any) -> torch.Tensor:
+    given: list[torch.Tensor] = []
+    with layer.register_forward_pre_hook(lambda module, args: given.append(args[0].clone())):
+        for batch in batches:
+            model(batch)
+    return torch.cat(given)
+
+
+def forgets_the_hook(model: Any, layer: Any, batches: Any) -> torch.Tensor:
+    return torch.cat([model(batch) for batch in batches])[:, :1]
+
+
+def keeps_each_mode(model: Any, layer: Any, batches: Any) -> Any:
+    modes = {module: module.training for module in model.modules()}
+    try:
+        return extracts()(model, layer, batches)
+    finally:
+        for module, training in modes.items():
+            module.training = training
 
 
 RIGHT: dict[str, Any] = {
     "06.1": 3,
     "06.2": torch.tensor(2.2),
-    "06.3": 0,
-    "06.4": 16 / 255,
-    "06.5": torch.tensor(1.0),
-    "06.6": torch.tensor([4.0]),
-    "06.7": keeps_outputs(lambda output: output.detach().clone()),
-    "06.8": 6,
-    "06.9": extract,
+    "06.3": torch.tensor([4.0]),
+    "06.4": 0,
+    "06.5": 16 / 255,
+    "06.6": keeps_outputs(lambda output: output.detach().clone()),
+    "06.7": keeps_each_mode,
 }
 WRONG: dict[str, list[Any]] = {
     "06.1": [5, 2, 1, 0, 4],
     "06.2": [1, 1.2, 5],
-    "06.3": [-3, 5, "many"],
-    "06.4": [16, 1, 255, 5],
-    "06.5": [3, 0, 2, 5],
-    "06.6": [1, 2, 8, 5],
-    "06.7": [
+    "06.3": [1, 2, 8, 5],
+    "06.4": [-3, 5, "many"],
+    "06.5": [16, 1, 255, 5],
+    "06.6": [
         keeps_outputs(lambda output: output),
         keeps_outputs(lambda output: output.detach().cpu()),
         keeps_outputs(lambda output: output.clone()),
@@ -126,19 +138,29 @@ WRONG: dict[str, list[Any]] = {
         gives_the_copy_back,
         raises,
     ],
-    "06.8": [3, 2, 1, 9, 7],
-    "06.9": [
-        extracts(last=1),
-        extracts(copy=False),
+    "06.7": [
+        extracts(join=lambda features: None),
+        extracts(join=lambda features: features),
+        extracts(join=lambda features: dict(enumerate(features))),
+        extracts(join=lambda features: torch.cat(features).numpy()),
+        extracts(join=lambda features: features[-1]),
+        extracts(join=lambda features: features[0]),
+        extracts(keep=lambda output: output.detach().clone().flatten(1)),
+        extracts(join=lambda features: torch.cat([one.mean(0, keepdim=True) for one in features])),
+        extracts(keep=lambda output: output.detach()),
+        hooks_the_input,
         extracts(evaluate=False),
-        extracts(cut=False),
+        extracts(keep=lambda output: output.clone()),
         extracts(remove=False),
-        extracts(restore=False),
-        extracts(),
+        extracts(restore=lambda model, was_training: None),
         freezes,
+        extracts(take=lambda output: output),
+        extracts(take=lambda output: output if isinstance(output, torch.Tensor) else output[1][0]),
+        extracts(restore=lambda model, was_training: model.train()),
         hides_errors,
-        lambda net, layer, batches: [extract(net, layer, batches)],
-        lambda net, layer, batches: extract(net, layer, batches)[:, :1],
+        extracts(remove_at_error=False),
+        extracts(restore_at_error=False),
+        forgets_the_hook,
         raises,
     ],
 }

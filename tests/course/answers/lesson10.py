@@ -65,6 +65,10 @@ def runs_with_half(value: Any, grad: float = 1.0) -> None:
     engine.backward(value, grad / 2)
 
 
+def has_its_own_buffer(value: Any, grad: float = 1.0, buffer: Any = None) -> None:
+    engine.backward(value, grad)
+
+
 def never_ends(value: Any, grad: float = 1.0) -> None:
     """Its loop does nothing."""
     ready = [value.grad_fn]
@@ -196,6 +200,9 @@ WRONG: dict[str, list[Any]] = {
         engine.forgets_what_arrived,
         engine.takes_newest,
         engine.takes_oldest,
+        engine.keeps_what_it_took,
+        engine.empties_too_late,
+        has_its_own_buffer,
         runs_with_half,
         never_ends,
         raises,

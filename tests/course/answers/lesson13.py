@@ -76,6 +76,16 @@ def patches_everywhere(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.
     return run_with(net, module, row_b, put_in(get_output(net, module, row_a), slice(None)))
 
 
+def patches_from_the_place_on(
+    net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int
+) -> torch.Tensor:
+    return run_with(net, module, row_b, put_in(get_output(net, module, row_a), slice(place, None)))
+
+
+def keeps_the_second_row(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
+    return patches(net, module, row_b, row_b, place)
+
+
 def exchanges_the_rows(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
     return patches(net, module, row_b, row_a, place)
 
