@@ -102,7 +102,7 @@ def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
     if name is not None:
         content["name"] = name
     count = len(_attempts)
-    write_atomically(json.dumps(content, ensure_ascii=False, indent=2) + "\n", target)
+    _write_answers(content, target)
     _merged[content["id"]] = count
     return AnswerFile(target, content["exercises"])
 
@@ -111,6 +111,20 @@ def read_score(path: str | Path, exercise: str) -> tuple[float, int]:
     """Return the score of an exercise in a file of answers, and its number of tries; zeros if it is not there."""
     record = _read_answers(to_path(path))["exercises"].get(exercise, {"score": 0.0, "tries": 0})
     return record["score"], record["tries"]
+
+
+def mark_right(path: str | Path, exercise: str) -> None:
+    """Note in a file of answers that what was handed in before is enough by now."""
+    target = to_path(path)
+    content = _read_answers(target)
+    record = content["exercises"][exercise]
+    if not record.get("right"):
+        record["right"] = True
+        _write_answers(content, target)
+
+
+def _write_answers(content: Record, target: Path) -> None:
+    write_atomically(json.dumps(content, ensure_ascii=False, indent=2) + "\n", target)
 
 
 def _add_attempt(exercises: dict[str, Record], attempt: Attempt) -> None:

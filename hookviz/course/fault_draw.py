@@ -1,6 +1,7 @@
 """Draw the faults of a patient of the final project: three kinds at three places, the same for the same number."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar
@@ -35,6 +36,10 @@ PLACES_OF_KIND: dict[str, tuple[str, ...]] = {
 """Kind of a fault → the places where it can be found."""
 SEEN_IN_BACKWARD = {"edits_in_place", "frozen", "not_in_optimizer", "one_sided", "scaled_gradient", "vanishing"}
 """Kinds that do not show where no gradient arrives: none of these is drawn before a cut."""
+LOUD = {"cut", "dead_units", "double_softmax", "scaled_gradient", "vanishing"}
+"""Kinds that disturb the training at each of their places. A patient has at least one, so it looks ill at once."""
+HAVE_IT, HAVE_IT_NOT = 10, 10
+"""How many patients on which a detector is tried have its kind, and how many do not."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,35 @@ class NumberSource:
 
 
 def draw_faults(seed: str) -> tuple[Fault, ...]:
-    """Draw the faults of a patient: different kinds, at different places, each of which can be found."""
+    """Draw the faults of a patient: different kinds, one of them loud, at different places where each can be found."""
     draw = NumberSource(seed)
+    kinds = draw.sample(sorted(PLACES_OF_KIND), COUNT)
+    while LOUD.isdisjoint(kinds):
+        kinds = draw.sample(sorted(PLACES_OF_KIND), COUNT)
+    return _draw_places(draw, kinds)
+
+
+def draw_trial(kind: str, seed: str) -> list[tuple[Fault, ...]]:
+    """Draw the faults of 20 patients for a detector: ten have its kind and two others, ten have three others.
+
+    Each other kind comes three times at least, so a detector that takes one of them for its own is wrong three times.
+    """
+    draw = NumberSource(f"trial {seed}")
+    used: Counter[str] = Counter()
+    patients = []
+    for number in range(HAVE_IT + HAVE_IT_NOT):
+        own = [kind] if number < HAVE_IT else []
+        others = draw.sample(sorted(set(PLACES_OF_KIND) - {kind}), len(PLACES_OF_KIND) - 1)
+        kinds = own + sorted(others, key=lambda other: used[other])[: COUNT - len(own)]
+        used.update(kinds)
+        patients.append(_draw_places(draw, kinds))
+    return draw.sample(patients, len(patients))
+
+
+def _draw_places(draw: NumberSource, kinds: Iterable[str]) -> tuple[Fault, ...]:
+    """Draw faults of these kinds until each can be found."""
     while True:
-        faults = tuple(_draw_fault(draw, kind) for kind in draw.sample(sorted(PLACES_OF_KIND), COUNT))
+        faults = tuple(_draw_fault(draw, kind) for kind in kinds)
         if can_be_found(faults):
             return faults
 

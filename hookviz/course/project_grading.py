@@ -9,12 +9,14 @@ from hookviz.course.fault_draw import PLACES, Fault
 
 POINTS_EXACT, POINTS_KIND, POINTS_PLACE, COST_OF_WRONG = 1.0, 0.3, 0.1, 0.3
 COST_OF_A_TRY = 0.4
-"""What each earlier try costs. With three faults only the first two tries can pass: what one learns from the counts of
-a try is too little to guess the second."""
-PASS_SHARE = 0.8
-"""The share of the points that one needs to pass: all three faults in their places, with a few hints at most.
+"""What each earlier try costs."""
+PASS_POINTS = 2.4
+"""The points that pass without detectors: all three faults in their places, with a few hints at most.
 
-A lower mark can be reached by luck."""
+A lower mark can be reached by luck: of 1,000 random tries two or three get 1.7 points, and of 1,000 good guesses
+twelve. With 2.4 points only the first two tries can pass: the counts of one try tell too little to guess the second."""
+PASS_POINTS_WITH_DETECTORS = 1.7
+"""The points that pass once two detectors have passed: two of three faults in their places, the third one wrong."""
 
 
 class Finding(NamedTuple):
@@ -39,6 +41,8 @@ class Grade:
     """The number of faults, which is the number of points that one can get."""
     cost: float = 0.0
     """The points that hints and tries cost."""
+    pass_points: float = PASS_POINTS
+    """The points that are needed to pass."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -57,14 +61,21 @@ class Grade:
         return round(self.points / self.most, 6)
 
     @property
-    def pass_points(self) -> float:
-        """The points that are needed to pass."""
-        return round(PASS_SHARE * self.most, 6)
-
-    @property
     def passed(self) -> bool:
         """Whether the points are enough to pass."""
         return self.points >= self.pass_points
+
+
+def read_place(place: Any) -> str | None:
+    """Read the name of a place or of something in it; None for anything else.
+
+    >>> read_place("net.stage2.mix.weight"), read_place("Head"), read_place("stage9")
+    ('stage2', 'head', None)
+    """
+    if not isinstance(place, str):
+        return None
+    found = re.fullmatch(rf"(?:\w+\.)?({'|'.join(PLACES)})(?:\.\w+)*", place.strip().lower())
+    return found[1] if found else None
 
 
 def read_finding(finding: Any, kinds: Container[str]) -> Finding | None:
@@ -77,8 +88,8 @@ def read_finding(finding: Any, kinds: Container[str]) -> Finding | None:
     if not isinstance(finding, tuple | list) or len(finding) != 2 or not all(isinstance(part, str) for part in finding):
         return None
     kind = re.sub(r"[\s-]+", "_", finding[0].strip().lower())
-    places = re.fullmatch(rf"(?:\w+\.)?({'|'.join(PLACES)})(?:\.\w+)*", finding[1].strip().lower())
-    return Finding(kind, places[1]) if places and kind in kinds else None
+    place = read_place(finding[1])
+    return Finding(kind, place) if place and kind in kinds else None
 
 
 def list_findings(findings: Any) -> list[Any]:
@@ -98,7 +109,13 @@ def list_findings(findings: Any) -> list[Any]:
     return [tuple(listed)] if is_pair else listed
 
 
-def grade_findings(faults: Sequence[Fault], findings: Iterable[Any], kinds: Container[str], cost: float = 0.0) -> Grade:
+def grade_findings(
+    faults: Sequence[Fault],
+    findings: Iterable[Any],
+    kinds: Container[str],
+    cost: float = 0.0,
+    pass_points: float = PASS_POINTS,
+) -> Grade:
     """Grade findings: each counts for one fault at most, and each fault counts once. What cannot be read is wrong."""
     read = [read_finding(finding, kinds) for finding in findings]
     claims = sorted({claim for claim in read if claim is not None})
@@ -106,7 +123,7 @@ def grade_findings(faults: Sequence[Fault], findings: Iterable[Any], kinds: Cont
     exact = _match(claims, left, _fits_exactly)
     kind = _match(claims, left, _fits_in_kind)
     place = _match(claims, left, _fits_in_place)
-    return Grade(exact, kind, place, len(claims) + read.count(None), len(faults), cost)
+    return Grade(exact, kind, place, len(claims) + read.count(None), len(faults), cost, pass_points)
 
 
 def _match(claims: list[Finding], left: list[Fault], fits: Callable[[Finding, Fault], bool]) -> int:

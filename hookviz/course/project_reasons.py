@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from hookviz.course.fault_draw import PLACES, Fault
-from hookviz.course.project_grading import Grade
+from hookviz.course.project_grading import PASS_POINTS_WITH_DETECTORS, Grade
 from hookviz.course.texts import read_texts
 from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
@@ -43,4 +43,6 @@ def explain_grade(grade: Grade) -> str:
     key = "verdict.passed" if grade.passed else "verdict.part"
     counts = texts["verdict.counts"].format(**grade.counts)
     points = {"points": f"{grade.points:.1f}", "most": grade.most, "pass_mark": f"{grade.pass_points:.1f}"}
-    return texts[key].format(costs=counts + costs, **points)
+    enough_later = not grade.passed and grade.points >= PASS_POINTS_WITH_DETECTORS
+    later = texts["verdict.later"].format(enough=PASS_POINTS_WITH_DETECTORS) if enough_later else ""
+    return texts[key].format(costs=counts + costs, **points) + later

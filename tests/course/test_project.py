@@ -14,6 +14,7 @@ import hookviz as hv
 from hookviz.course import answer_log, project, report
 from hookviz.course.fault_draw import (
     COUNT,
+    LOUD,
     PLACES,
     PLACES_OF_KIND,
     Fault,
@@ -29,10 +30,12 @@ from hookviz.course.project import (
     hand_in,
     hint,
     make_patient,
+    make_twin,
     project_texts,
     write_hint,
 )
-from hookviz.course.project_grading import grade_findings
+from hookviz.course.project_grading import PASS_POINTS_WITH_DETECTORS, grade_findings
+from hookviz.course.verdict import Verdict
 from tests.course.detectives import DETECTIVES
 
 TRIES, SEEDS_OF_A_KIND = 1_000, 20
@@ -87,7 +90,7 @@ def test_there_are_many_kinds_and_combinations() -> None:
 
 
 def test_a_seed_always_makes_the_same_patient() -> None:
-    assert solve(1) == [("one_sided", "stage8"), ("frozen", "stage7"), ("wrong_copy", "stage1")]
+    assert solve(1) == [("huge_weights", "stage8"), ("not_in_optimizer", "stage1"), ("scaled_gradient", "stage2")]
     before = torch.get_rng_state()
     first, second = make_patient(17), make_patient(" 17 ")
     assert torch.equal(torch.get_rng_state(), before)
@@ -128,6 +131,35 @@ def test_a_patient_runs_in_training_and_evaluation_without_warnings(kind: str) -
     assert repr(patient).startswith(f"Patient {patient.seed}: 8 stages")
 
 
+def test_the_twin_has_the_weights_of_the_patient_and_no_fault() -> None:
+    twin, patient = make_twin(17), make_patient(17)
+    assert repr(twin).endswith("Nothing is wrong with it.")
+    assert torch.equal(twin.net.head.weight, patient.net.head.weight)
+    assert all(detective(make_twin(17)) == set() for detective in DETECTIVES.values())
+
+
+def looks_ill(seed: int) -> bool:
+    """Whether 60 steps show it: the loss of steps 10 to 20 is half as large again as the twin's, or ten points of
+    accuracy are missing."""
+    patient, twin = make_patient(seed), make_twin(seed)
+    losses = [(patient.step(), twin.step()) for _ in range(60)][9:20]
+    ours, its = (sum(column) for column in zip(*losses, strict=True))
+    return ours >= 1.5 * its or patient.accuracy() <= twin.accuracy() - 0.1
+
+
+def test_patients_look_ill_from_the_start() -> None:
+    assert all(not LOUD.isdisjoint(dict(solve(seed))) for seed in range(500))
+    assert sum(looks_ill(seed) for seed in range(1, 9)) >= 7
+
+
+def test_accuracy_leaves_the_training_as_it_was() -> None:
+    watched, other = make_patient(17), make_patient(17)
+    for _ in range(3):
+        assert watched.step() == other.step() and 0 <= watched.accuracy() <= 1
+    assert watched.net.training
+    assert all(map(torch.equal, watched.net.state_dict().values(), other.net.state_dict().values()))
+
+
 # -- every fault can be found
 
 
@@ -165,10 +197,41 @@ def test_partial_credit() -> None:
     assert grade(7, [one, two]).points == 2 and not grade(7, [one, two]).passed
     assert grade(7, [one, two, elsewhere[2]]).points == 2.3 and not grade(7, [one, two, elsewhere[2]]).passed
     assert grade(7, elsewhere).points == pytest.approx(0.9)
-    assert grade(7, [("cut", one[1])]).points == 0.1
+    assert grade(7, [("frozen", one[1])]).points == 0.1
     assert grade(7, [one, two, three, ("cut", "stage2")]).points == 2.7
     assert grade(7, [one, one, list(one)]).points == 1
     assert grade(7, []).points == 0 == grade(7, None).points == grade(7, "leak").points
+
+
+def pass_detectors() -> None:
+    """Write into the file of answers that two detectors have passed."""
+    answer_log.log_attempt(Verdict("project.detectors", True, ""), "")
+    report("answers.json")
+
+
+def test_two_of_three_pass_once_the_detectors_have_passed() -> None:
+    one, two, _ = solve(7)
+    findings = [one, two, ("cut", "head")]
+    assert grade(7, findings).points == 1.7 == PASS_POINTS_WITH_DETECTORS
+    assert not grade(7, findings).passed and grade(7, findings, detectors=True).passed
+    assert not grade(7, findings, tries=1, detectors=True).passed
+    patient = make_patient(7)
+    pass_detectors()
+    hint(patient, 1)
+    assert not hand_in(patient, findings).right
+    assert hand_in(make_patient(8), [*solve(8)[:2], ("cut", "stage2")]).right
+
+
+def test_what_was_enough_but_for_the_detectors_passes_when_they_have_passed() -> None:
+    findings = solve(7)[:2]
+    verdict = hand_in(make_patient(7), findings)
+    assert not verdict.right and "1.7 are enough once two of your detectors have passed" in verdict.reason
+    assert "are enough" not in hand_in(make_patient(8), solve(8)[:1]).reason
+    pass_detectors()
+    verdict = hand_in(make_patient(7), findings)
+    assert verdict.right and "You have passed with 2.0 of 3 points" in verdict.reason
+    record = report("answers.json").exercises["project.7"]
+    assert record["right"] and record["tries"] == 1
 
 
 def test_each_of_the_places_of_a_shared_layer_is_right() -> None:

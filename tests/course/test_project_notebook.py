@@ -8,7 +8,9 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from hookviz.course.project import KINDS
 from tests.waiting import PATIENCE
+from tools.lesson_minutes import read_sections
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOK, SOLUTION = FOLDER / "final_project.ipynb", FOLDER / "solutions" / "final_project.ipynb"
@@ -40,10 +42,13 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 def test_it_runs_and_is_graded(ran: tuple[Path, Any, Path]) -> None:
     path, notebook, folder = ran
-    verdict = (
-        "not yet: Nothing was handed in yet" if path == NOTEBOOK else "right. All three faults, each in its place."
-    )
-    assert f"Exercise project.1{', ' if path == NOTEBOOK else ': '}{verdict}" in printed(notebook)
+    text = printed(notebook)
+    if path == NOTEBOOK:
+        assert "Exercise project.24, not yet: Nothing was handed in yet" in text
+        assert "Exercise project.detectors, not yet: Nothing was handed in yet" in text
+    else:
+        assert "Exercise project.24: right. All three faults, each in its place." in text
+        assert "Exercise project.detectors: right. Detectors that pass: 3." in text
     assert not [output for output in outputs(notebook) if output.get("name") == "stderr"]
     assert [file.name for file in folder.iterdir()] == ([] if path == NOTEBOOK else ["answers.json"])
 
@@ -60,13 +65,57 @@ def test_it_keeps_within_its_limits(path: Path) -> None:
 
 def test_the_students_notebook_has_no_answers() -> None:
     text = "\n".join(cell.source for cell in read(NOTEBOOK).cells)
-    assert "assert" not in text and "findings = []" in text
-    assert not re.search(r"\"(one_sided|frozen|wrong_copy|wrong_scale|vanishing|dead_units)\"", text)
+    assert "assert" not in text and "findings = []" in text and "detectors = {}" in text
+    assert not re.search(r"\"(not_in_optimizer|scaled_gradient|wrong_copy|wrong_scale|vanishing|dead_units)\"", text)
     assert "### BEGIN" not in text and "Patient 3" not in text
     assert text.count("\n| ") > 8 and "lab book" in text
 
 
+def test_the_students_notebook_is_short() -> None:
+    sections = read_sections(read(NOTEBOOK))
+    assert sum(section.words for section in sections) <= 1_150
+
+
 def test_the_solution_solves_three_patients() -> None:
     text = "\n".join(cell.source for cell in read(SOLUTION).cells)
-    assert re.findall(r"## Patient (\d+), solved by hand", text) == ["1", "3", "18"]
+    assert re.findall(r"## Patient (\d+), solved by hand", text) == ["24", "3", "18"]
     assert len(re.findall(r"assert grade\(\d+, findings\)\.score == 1", text)) == 3
+
+
+TAUGHT = {
+    "called_by_forward": ("05", "not fire"),
+    "cut": ("01", "find_silent"),
+    "dead_units": ("03", r"0 for every|\bdead\b|0 for \*every"),
+    "edits_in_place": ("02", "in place"),
+    "frozen": ("01", "requires_grad"),
+    "huge_weights": ("07", "[Ee]xplod"),
+    "leak": ("05", "keep more alive"),
+    "norm_in_eval": ("09", "[Bb]atch norm"),
+    "not_in_optimizer": ("09", "stand_still"),
+    "one_sided": ("02", r"clamp\(max=0\)"),
+    "returning_hook": ("03", "returns something"),
+    "scaled_gradient": ("04", "grad_input"),
+    "vanishing": ("07", "[Ss]igmoid"),
+    "wrong_copy": ("05", "not fire"),
+    "wrong_scale": ("06", "255"),
+}
+"""Kind → the lesson that teaches what finds it, and what stands there."""
+EXPLAINED = {
+    "double_softmax": "add up to 1",
+    "leak": "weakref.ref(output)",
+    "shared_weights": "runs twice in each pass",
+}
+"""Kind → what the project itself says about it, because no lesson does."""
+
+
+def test_a_lesson_or_the_project_itself_teaches_what_finds_each_kind() -> None:
+    assert set(TAUGHT) | set(EXPLAINED) == set(KINDS)
+    for kind, (number, said) in TAUGHT.items():
+        [lesson] = FOLDER.glob(f"{number}_*.ipynb")
+        assert re.search(said, "\n".join(cell.source for cell in read(lesson).cells)), (kind, number)
+    project = "\n".join([*(cell.source for cell in read(NOTEBOOK).cells), *KINDS.values()])
+    assert all(said in project for said in EXPLAINED.values())
+    table = "\n".join(cell.source for cell in read(SOLUTION).cells)
+    for kind in KINDS:
+        [row] = re.findall(rf"^\| `{kind}` \| .+ \| (.+) \|$", table, re.MULTILINE)
+        assert row.startswith(TAUGHT[kind][0] if kind in TAUGHT else ("the list of kinds", '"What may be wrong"'))

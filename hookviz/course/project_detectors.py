@@ -1,0 +1,119 @@
+"""Try the detectors of a student on patients that nobody has seen."""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hookviz.course.answer_log import describe_answer
+from hookviz.course.fault_draw import PLACES, PLACES_OF_KIND, Fault, draw_trial
+from hookviz.course.project_grading import read_place
+from hookviz.course.project_patient import Patient, build_patient
+from hookviz.course.project_reasons import project_texts
+from hookviz.course.verdict import Verdict
+
+EXERCISE = "project.detectors"
+PASS_COUNT, NEEDED = 18, 2
+"""On how many of 20 patients a detector must be right, and how many detectors must pass."""
+Detector = Callable[[Patient], Any]
+
+
+@dataclass
+class Trial:
+    """What a detector did on its patients."""
+
+    kind: str
+    patients: int = 0
+    right: int = 0
+    silent: int = 0
+    """Patients that have the kind, and the detector named no place."""
+    false: int = 0
+    """Patients on which it named a place that does not have the kind."""
+    failed: int = 0
+    """Patients on which it raised an error, or returned something else than places."""
+    error: str = ""
+    """What it raised or returned the first time it failed."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was right often enough."""
+        return self.right >= PASS_COUNT
+
+    def count(self, found: set[str], places: set[str]) -> None:
+        """Count one patient, with its kind at these places; none if it does not have the kind."""
+        self.right += found <= places and bool(found) == bool(places)
+        self.silent += not found and bool(places)
+        self.false += not found <= places
+
+    def explain(self) -> str:
+        """Say how often it was right, and in which way it was wrong, but not where."""
+        texts = project_texts()
+        said = texts["trial.counts"].format(
+            kind=self.kind, right=self.right, patients=self.patients, silent=self.silent, false=self.false
+        )
+        return said + (texts["trial.failed"].format(failed=self.failed, error=self.error) if self.failed else "")
+
+
+def grade_detectors(detectors: Any) -> tuple[Verdict, str | None]:
+    """Try detectors; return the verdict, and their text for the file of answers, or None if nothing was tried."""
+    problem = _find_problem(detectors)
+    if problem is not None:
+        return Verdict(EXERCISE, False, problem), None
+    trials = [try_detector(kind, detector, secrets.token_hex(8)) for kind, detector in detectors.items()]
+    passed = sum(trial.passed for trial in trials)
+    text = project_texts()["trial.enough" if passed >= NEEDED else "trial.too_few"].format(
+        passed=passed, needed=NEEDED, mark=PASS_COUNT
+    )
+    reason = text + "".join(f"\n- {trial.explain()}" for trial in trials)
+    verdict = Verdict(EXERCISE, passed >= NEEDED, reason, credit=min(1.0, passed / NEEDED))
+    return verdict, "\n\n".join(f"{kind}:\n{describe_answer(detector)}" for kind, detector in detectors.items())
+
+
+def _find_problem(detectors: Any) -> str | None:
+    """Say why detectors cannot be tried; None if they can."""
+    texts = project_texts()
+    if not detectors:
+        return texts["trial.none"]
+    if not isinstance(detectors, Mapping):
+        return texts["trial.no_dict"]
+    for kind, detector in detectors.items():
+        if kind not in PLACES_OF_KIND:
+            return texts["trial.kind"].format(kind=repr(kind), kinds=", ".join(PLACES_OF_KIND))
+        if not callable(detector):
+            return texts["trial.no_function"].format(kind=kind, given=describe_answer(detector))
+    return None
+
+
+def try_detector(kind: str, detector: Detector, seed: str) -> Trial:
+    """Run a detector on 20 patients that are drawn for its kind, each of them made anew."""
+    trial = Trial(kind)
+    for number, faults in enumerate(draw_trial(kind, seed)):
+        trial.patients += 1
+        found, error = _run(detector, build_patient(f"{seed} {number}", faults))
+        if found is None:
+            trial.failed += 1
+            trial.error = trial.error or error
+        else:
+            trial.count(found, _places_of(kind, faults))
+    return trial
+
+
+def _places_of(kind: str, faults: Iterable[Fault]) -> set[str]:
+    return {place for fault in faults if fault.kind == kind for place in fault.places}
+
+
+def _run(detector: Detector, patient: Patient) -> tuple[set[str] | None, str]:
+    """Return the places that a detector names; or None, and what went wrong."""
+    try:
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            answer = detector(patient)
+        given = [] if answer is None else [answer] if isinstance(answer, str) else list(answer)
+    except Exception as error:
+        return None, f"{type(error).__name__}: {error}"
+    places = [read_place(place) for place in given if place != ""]
+    found = {place for place in places if place is not None}
+    if None in places:
+        return None, project_texts()["trial.no_places"].format(given=describe_answer(answer), places=", ".join(PLACES))
+    return found, ""

@@ -1,0 +1,187 @@
+"""Detectors of students are tried on patients that nobody has seen; only those that find their kind pass."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hookviz.course import report
+from hookviz.course.fault_draw import PLACES, PLACES_OF_KIND, can_be_found, draw_faults, draw_trial
+from hookviz.course.project import Patient, hand_in_detectors, make_patient
+from hookviz.course.project_detectors import PASS_COUNT, Trial, try_detector
+from tests.course.detectives import DETECTIVES, find_dead_units, find_frozen, find_leak
+from tests.course.test_project import new_kernel
+
+KINDS = sorted(PLACES_OF_KIND)
+Detector = Callable[[Patient], Any]
+
+
+@pytest.fixture(autouse=True)
+def new_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    new_kernel()
+    yield
+    new_kernel()
+
+
+def count(kind: str, detector: Detector) -> tuple[int, int, int, int]:
+    trial = try_detector(kind, detector, "test")
+    return trial.right, trial.silent, trial.false, trial.failed
+
+
+# -- the patients of a trial
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_of_the_patients_have_the_kind_and_each_other_kind_comes_three_times(kind: str) -> None:
+    for seed in "abc":
+        patients = draw_trial(kind, seed)
+        assert all(len(faults) == 3 and can_be_found(faults) for faults in patients)
+        counts = Counter(fault.kind for faults in patients for fault in faults)
+        assert (len(patients), counts[kind]) == (20, 10)
+        assert all(counts[other] >= 3 for other in KINDS if other != kind)
+    first = [any(fault.kind == kind for fault in faults) for faults in patients[:10]]
+    assert any(first) and not all(first)
+
+
+def test_each_trial_has_other_patients() -> None:
+    assert draw_trial("leak", "a") == draw_trial("leak", "a") != draw_trial("leak", "b")
+    seen: list[str] = []
+    for _ in range(2):
+        hand_in_detectors({"leak": lambda patient: seen.append(patient.seed)})
+    assert len(set(seen)) == 40
+
+
+# -- detectors that pass
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_detective_of_each_kind_passes(kind: str) -> None:
+    assert count(kind, DETECTIVES[kind]) == (20, 0, 0, 0)
+
+
+def test_two_that_pass_are_enough_and_go_into_the_file_of_answers() -> None:
+    verdict = hand_in_detectors({"dead_units": find_dead_units, "leak": find_leak, "cut": lambda patient: None})
+    assert verdict.right and verdict.score == 1 and "Detectors that pass: 2. That is enough." in verdict.reason
+    assert "dead_units: right on 20 of 20; silent on 0 that have it; a false place on 0." in verdict.reason
+    assert "cut: right on 10 of 20; silent on 10 that have it; a false place on 0." in verdict.reason
+    record = report("answers.json").exercises["project.detectors"]
+    assert (record["score"], record["tries"], record["right"]) == (1, 1, True)
+    assert "def find_dead_units" in record["first_answer"]
+
+
+def test_the_best_try_counts_and_one_detector_is_half_of_it() -> None:
+    assert hand_in_detectors({"dead_units": find_dead_units}).score == 0.5
+    hand_in_detectors({"dead_units": find_dead_units, "leak": find_leak})
+    assert not hand_in_detectors({"leak": lambda patient: set()}).right
+    record = report("answers.json").exercises["project.detectors"]
+    assert (record["score"], record["tries"], record["right"]) == (1, 3, True)
+
+
+@pytest.mark.parametrize("shape", [list, tuple, frozenset, dict.fromkeys])
+def test_places_may_be_a_set_a_list_or_names_of_parts(shape: Callable[[list[str]], Any]) -> None:
+    assert count("dead_units", lambda patient: shape([f"{place}.bend" for place in find_dead_units(patient)]))[0] == 20
+
+
+def test_a_place_may_be_a_name_and_no_place_may_be_none() -> None:
+    assert count("dead_units", lambda patient: next(iter(find_dead_units(patient)), None))[0] == 20
+    assert count("dead_units", lambda patient: next(iter(find_dead_units(patient)), ""))[0] == 20
+
+
+# -- detectors that do not pass
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whoever_says_nothing_or_everything_or_always_the_same_does_not_pass(kind: str) -> None:
+    assert count(kind, lambda patient: set()) == (10, 10, 0, 0)
+    right, _, false, _ = count(kind, lambda patient: PLACES)
+    assert (right, false) == (0, 20)
+    for place in ("stage3", "head"):
+        assert count(kind, lambda patient, place=place: place)[0] <= 10
+
+
+def test_whoever_knows_only_the_own_patient_does_not_pass() -> None:
+    own = make_patient(3)
+    places = {fault.kind: fault.place for fault in draw_faults("3")}
+
+    def knows_own_weights(patient: Patient) -> Any:
+        return "stage7" if patient.net.head.weight.equal(own.net.head.weight) else ()
+
+    assert places["dead_units"] == "stage7"
+    assert count("dead_units", knows_own_weights) == (10, 10, 0, 0)
+    assert count("dead_units", lambda patient: places["dead_units"])[0] <= 3
+
+
+def test_two_detectors_of_the_same_function_do_not_pass() -> None:
+    verdict = hand_in_detectors({"leak": find_leak, "dead_units": find_leak})
+    assert not verdict.right and verdict.score == 0.5
+
+
+def test_a_detector_that_takes_another_kind_for_its_own_does_not_pass() -> None:
+    def find_either(patient: Patient) -> set[str]:
+        return find_leak(patient) | find_frozen(patient)
+
+    for seed in ("a", "b", "c"):
+        for kind in ("leak", "frozen"):
+            assert try_detector(kind, find_either, seed).right < PASS_COUNT
+    verdict = hand_in_detectors({"leak": find_either, "frozen": find_either})
+    assert not verdict.right and verdict.score == 0
+
+
+def test_memory_of_earlier_patients_does_not_help() -> None:
+    answers = iter([[fault.place for fault in faults if fault.kind == "leak"] for faults in draw_trial("leak", "a")])
+    assert hand_in_detectors({"leak": lambda patient: next(answers)}).score == 0
+
+
+def test_the_hidden_patients_answer_neither_make_patient_nor_draw_faults() -> None:
+    def look_up(patient: Patient) -> list[str]:
+        return [fault.place for fault in draw_faults(patient.seed) if fault.kind == "dead_units"]
+
+    assert count("dead_units", look_up)[0] < PASS_COUNT
+
+
+# -- what the verdict says
+
+
+def test_an_error_is_told_once_and_counts_as_wrong() -> None:
+    calls: list[int] = []
+
+    def fail(patient: Patient) -> set[str]:
+        calls.append(1)
+        if len(calls) % 2:
+            raise KeyError(f"call {len(calls)}")
+        return set()
+
+    verdict = hand_in_detectors({"leak": fail})
+    assert "On 10 it failed. The first time: KeyError: 'call 1'" in verdict.reason and "call 3" not in verdict.reason
+
+
+@pytest.mark.parametrize("answer", [3, "nowhere", ["stage1", 3], ["stage1 or stage2"], True])
+def test_what_is_no_place_counts_as_wrong(answer: Any) -> None:
+    trial = try_detector("leak", lambda patient: answer, "test")
+    assert (trial.right, trial.failed) == (0, 20) and trial.error
+
+
+def test_the_verdict_names_no_patient_and_no_place() -> None:
+    reason = hand_in_detectors({"leak": lambda patient: "stage2", "cut": find_leak}).reason
+    assert not any(place in reason for place in PLACES)
+    assert Trial("leak", 20, 17, 2, 1).explain() == (
+        "leak: right on 17 of 20; silent on 2 that have it; a false place on 1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("detectors", "said"),
+    [
+        ({}, "Nothing was handed in yet"),
+        (None, "Nothing was handed in yet"),
+        ([find_leak], "Hand in a dict"),
+        ({"leaks": find_leak}, "There is no kind 'leaks'"),
+        ({"leak": {"stage2"}}, "The detector of leak is not a function"),
+    ],
+)
+def test_what_cannot_be_tried_is_told_and_not_counted(detectors: Any, said: str) -> None:
+    verdict = hand_in_detectors(detectors)
+    assert not verdict.right and said in verdict.reason and not Path("answers.json").exists()
