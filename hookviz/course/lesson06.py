@@ -147,7 +147,7 @@ class _Scaled(nn.Module):
         return features
 
 
-class _Pair(nn.Module):
+class _TwoOutputs(nn.Module):
     """A layer that returns a tuple, as an LSTM does."""
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
@@ -157,7 +157,7 @@ class _Pair(nn.Module):
 class _TakesFirst(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.layer = _Pair()
+        self.layer = _TwoOutputs()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         first: torch.Tensor = self.layer(x)[0]
