@@ -50,6 +50,7 @@ class Question:
 
 LESSONS: dict[str, list[Question]] = {
     "01": [
+        Question("c07q", words=r"Only `u`|`double\(\)` is one"),
         Question("c16q", (12,), check="01.1"),
         Question("c20", (12, 8)),
         Question("c26q", words=r"`d\.grad` is the seed|'d': 6", check="01.2", answer="d"),
