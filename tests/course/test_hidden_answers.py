@@ -84,7 +84,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
         Question("c33", words=r"Only the weight|gets its `.grad`|gradient last", check="04.3", answer="weight"),
         Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
-        Question("s03", (9, 0.00038), r"hundredth|never fires", check="04.5"),
+        Question("s03", (9,), r"never fires", check="04.5"),
+        Question("s03b", words=r"about 0\.3|0\.3 ×", given=("s03b",)),
     ],
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
