@@ -101,8 +101,10 @@ LESSONS: dict[str, list[Question]] = {
         Question("c14", (2.2,), check="06.2"),
         Question("c42b", (4,), given=("c42b",), check="06.3"),
         Question("c44", (8, 4), given=("c42b",)),
+        Question("c20q", words=r"pixel is white|It is 1"),
         Question("c28", (0,), r"[Tt]rap|that is none", check="06.4"),
-        Question("c60a", (0.06,), r"[Bb]lack|\b255\b", check="06.5"),
+        Question("c34q", words=r"into the copy|0, 0 and 2"),
+        Question("c60a", (0.06,), r"[Bb]lack|\b255\b", check="06.5", answer="smaller"),
         Question("c64a", words=r"second row|0\.5"),
     ],
     "07": [
