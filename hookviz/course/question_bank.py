@@ -8,7 +8,6 @@ from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
-from itertools import chain
 from typing import Any, TypeVar
 
 from hookviz.support.messages import N_, _
@@ -105,13 +104,21 @@ def make_review(lesson: str) -> Review:
                 "earlier lessons, and lesson 01 has none."
             ).format(lesson=lesson, known=known)
         )
-    earlier = lessons[: lessons.index(lesson)]
-    reviews = [make_review(other).questions for other in earlier[1:]]
-    asked_last_time = reviews[-1] if reviews else ()
+    review, asked = Review("", ()), list[Question]()
+    for number in range(1, lessons.index(lesson) + 1):
+        review = _draw_review(lessons[number], lessons[:number], review.questions, asked)
+        asked += review.questions
+    return review
+
+
+def _draw_review(
+    lesson: str, earlier: Sequence[str], asked_last_time: Sequence[Question], asked: Sequence[Question]
+) -> Review:
+    """Draw the review before a lesson, when those before the ``earlier`` lessons are drawn."""
     drawn: list[Question] = []
     for wanted in (earlier[-1:], earlier[-4:-1], earlier):
         avoided = [*drawn, *asked_last_time]
-        drawn.append(_draw_question(lesson, wanted or earlier, drawn, avoided, list(chain.from_iterable(reviews))))
+        drawn.append(_draw_question(lesson, wanted or earlier, drawn, avoided, asked))
     return Review(lesson, tuple(drawn))
 
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from hookviz.support.messages import _
 
-_DEFINITION = ast.FunctionDef | ast.ClassDef
+NAME = "my_hooks"
+"""The module that holds the tools."""
+DEFINITION = ast.FunctionDef | ast.ClassDef
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -23,7 +25,7 @@ class ToolSource:
     """Its name."""
     file_text: str
     """The text of the whole cell or file."""
-    node: ast.FunctionDef | ast.ClassDef
+    node: DEFINITION
     """Its definition in that text."""
     variables: dict[str, Any]
     """The global variables of the program."""
@@ -54,7 +56,7 @@ class ToolSource:
         if isinstance(value, _PLAIN):
             return f"{name} = {value!r}"
         module, original = (getattr(value, attribute, "") for attribute in ("__module__", "__name__"))
-        if module == "my_hooks":
+        if module == NAME:
             return None  # it stands in the same file
         if module in ("", "__main__", self.variables.get("__name__")):
             if isinstance(value, FunctionType | type) and original == name:
@@ -110,7 +112,7 @@ def merge_definition(text: str, source: ToolSource) -> str:
         text = _add_line(text, need) if isinstance(need, str) else merge_definition(text, need)
     lines = text.splitlines()
     for node in ast.parse(text).body:
-        if isinstance(node, _DEFINITION) and node.name == source.name:
+        if isinstance(node, DEFINITION) and node.name == source.name:
             first, last = _line_span(node)
             lines[first - 1 : last] = source.text.splitlines()
             return "\n".join(lines) + "\n"
@@ -122,7 +124,7 @@ def _add_line(text: str, line: str) -> str:
     lines = text.splitlines()
     if line in lines:
         return text
-    before_definitions = list(takewhile(lambda node: not isinstance(node, _DEFINITION), ast.parse(text).body))
+    before_definitions = list(takewhile(lambda node: not isinstance(node, DEFINITION), ast.parse(text).body))
     at = (before_definitions[-1].end_lineno or 0) if before_definitions else 0
     gap = [] if before_definitions or not lines else ["", ""]
     lines[at:at] = [line, *gap]

@@ -1,21 +1,20 @@
 """The student's own tools: written into ``my_hooks.py`` when they are right, and used again in later lessons."""
 
-import ast
 import linecache
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from hookviz.course import course_tools
 from hookviz.course.exercises import JUDGES, judge_answer
-from hookviz.course.tool_sources import ToolSource, merge_definition
+from hookviz.course.tool_sources import DEFINITION, NAME, ToolSource, merge_definition
 from hookviz.course.verdict import Verdict
 from hookviz.support.atomic_files import write_atomically
+from hookviz.support.definitions import find_definition
 from hookviz.support.messages import _
 
-NAME = "my_hooks"
 TOOLS = {
     "find_silent": "01.8",
     "note": "02.9",
@@ -61,31 +60,26 @@ def read_tool(tool: Any) -> ToolSource:
         TypeError: it is neither, or it is a lambda.
         ValueError: its text is not known, or it stands inside of another function.
     """
-    code = _find_code(tool)
-    if code is None or tool.__name__ == "<lambda>":
+    function = _find_function(tool)
+    if function is None or tool.__name__ == "<lambda>":
         raise TypeError(_("keep takes a function or a class that you have written with def or class."))
-    text = "".join(linecache.getlines(code.co_filename))
-    for node in reversed(ast.parse(text).body):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == tool.__name__:
-            return ToolSource(node.name, text, node, _find_globals(tool), read_tool)
-    raise ValueError(
-        _("The text of {tool} was not found. Define it in a cell of its own, not inside of a function.").format(
-            tool=tool.__name__
+    definition, around = find_definition(function)
+    outermost = [*around, definition][1] if around else None
+    if not isinstance(outermost, DEFINITION) or outermost.name != tool.__name__:
+        raise ValueError(
+            _("The text of {tool} was not found. Define it in a cell of its own, not inside of a function.").format(
+                tool=tool.__name__
+            )
         )
-    )
+    text = "".join(linecache.getlines(function.__code__.co_filename))
+    return ToolSource(outermost.name, text, outermost, function.__globals__, read_tool)
 
 
-def _find_code(tool: Any) -> CodeType | None:
-    """The code of a function or, of a class, that of its first method."""
+def _find_function(tool: Any) -> Any:
+    """The function itself or, of a class, its first method; None for anything else."""
     if isinstance(tool, type):
-        codes = (_find_code(method) for method in vars(tool).values() if not isinstance(method, type))
-        return next((code for code in codes if code), None)
-    return getattr(tool, "__code__", None)
-
-
-def _find_globals(tool: Any) -> dict[str, Any]:
-    """The global variables that a function or the methods of a class use."""
-    return vars(sys.modules[tool.__module__]) if isinstance(tool, type) else tool.__globals__
+        return next((method for method in vars(tool).values() if isinstance(method, FunctionType)), None)
+    return tool if isinstance(tool, FunctionType) else None
 
 
 def find_kept(name: str) -> Any:
