@@ -28,10 +28,16 @@ LOOK_UP = "## To look up when you need it"
 REVIEW = re.compile(r"^review\(", re.MULTILINE)
 QUESTION = re.compile(r'^check\("(\d\d\.\d+)"', re.MULTILINE)
 EXERCISE = re.compile(r"^\*\*\d\d\.\d+\*\* \*\((?:easy|medium|hard), (\d+) minutes\)\*", re.MULTILINE)
-PLAYER = re.compile(r"\bhv\.(?:record|whatif|watch|draw)\(")
+PLAYER = re.compile(r"\bhv\.(?:record|whatif|draw)\(")
 SENTENCE = re.compile(
     r"takes\s+about \d+\s+minutes(?: without the exercises)?,\s+\d+\s+minutes\s+with\s+(?:the exercises|them)"
 )
+PLANNED = re.compile(r"^\| (\d\d) \| (?P<first>.+?) \| (?P<last>.+?) \| \d+ \|", re.MULTILINE)
+"""A row of a plan for one class: a lesson, from one title up to another, and the minutes."""
+ONE_HOUR = re.compile(
+    r"^\| \[(\d\d), .+?\]\(\w+\.ipynb#cell-id=(?P<cell>[\w-]+)\) \| \"(?P<last>.+)\" \| \d+ \|", re.MULTILINE
+)
+"""A row of the path of one hour: a lesson, from a cell up to a title, and the minutes."""
 TITLE = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
 
 
@@ -83,15 +89,13 @@ def _measure(title: str, level: int, cells: list[Any]) -> Section:
     texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
     programs = [cell.source for cell in cells if cell.cell_type == "code" and cell.id != "install"]
     words = sum(map(count_words, texts)) + sum(map(_count_comment_words, programs)) + len(title.split())
-    is_exercises = title == EXERCISES.removeprefix("## ")
+    asked = sum(len(pattern.findall(program)) for pattern in (QUESTION, REVIEW) for program in programs)
     return Section(
         title,
         level,
         words,
         sum(len(PLAYER.findall(program)) for program in programs),
-        0
-        if is_exercises
-        else sum(len(QUESTION.findall(program)) + len(REVIEW.findall(program)) for program in programs),
+        0 if f"## {title}" == EXERCISES else asked,
         sum(int(minutes) for text in texts for minutes in EXERCISE.findall(text)),
     )
 
@@ -158,9 +162,37 @@ def read_lesson(number: str) -> Any:
     return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
 
 
+def time_from_cell(lesson: Any, cell_id: str, last: str) -> int:
+    """The minutes from a cell of a lesson up to, and without, the section ``last``.
+
+    Raises:
+        ValueError: there is no such cell or section.
+    """
+    begin = [cell.id for cell in lesson.cells].index(cell_id)
+    start = nbformat.v4.new_markdown_cell("# Start")  # type: ignore[no-untyped-call]
+    cells = [start, *lesson.cells[begin:]]
+    return time_between(read_sections(nbformat.v4.new_notebook(cells=cells)), "Start", last)  # type: ignore[no-untyped-call]
+
+
+def write_plans(text: str) -> str:
+    """Write the minutes into the rows of the plans and of the path of one hour."""
+
+    def plan(row: re.Match[str]) -> str:
+        return _set_minutes(row, time_between(read_sections(read_lesson(row[1])), row["first"], row["last"]))
+
+    def path(row: re.Match[str]) -> str:
+        return _set_minutes(row, time_from_cell(read_lesson(row[1]), row["cell"], row["last"]))
+
+    return ONE_HOUR.sub(path, PLANNED.sub(plan, text))
+
+
+def _set_minutes(row: re.Match[str], minutes: int) -> str:
+    return re.sub(r"\d+ \|\Z", f"{minutes} |", row[0])
+
+
 def main() -> None:
-    """Write the minutes of each lesson into its first cell, the overview of the course and the lecturer's guide."""
-    readme, guide = NOTEBOOKS / "README.md", ROOT / "site" / "lecturer.md"
+    """Write the minutes of each lesson into its first cell, the overview, the lecturer's guide and the plans."""
+    readme, guide, plans = NOTEBOOKS / "README.md", ROOT / "site" / "lecturer.md", ROOT / "site" / "teaching.md"
     overview, lecturer = readme.read_text(encoding="utf-8"), guide.read_text(encoding="utf-8")
     shortest, longest = 1_000, 0
     for path in sorted(NOTEBOOKS.glob("[01]*.ipynb")):
@@ -178,7 +210,8 @@ def main() -> None:
         words = sum(section.words for section in sections)
         print(f"{number}: {words:5} words, {time.class_minutes:3} minutes, {time.all_minutes:3} with the exercises")
     lecturer = re.sub(r"takes from \d+ to \d+ minutes", f"takes from {shortest} to {longest} minutes", lecturer)
-    readme.write_text(overview, encoding="utf-8")
+    readme.write_text(write_plans(overview), encoding="utf-8")
+    plans.write_text(write_plans(plans.read_text(encoding="utf-8")), encoding="utf-8")
     guide.write_text(lecturer, encoding="utf-8")
 
 

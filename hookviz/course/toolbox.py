@@ -60,7 +60,7 @@ def read_tool(tool: Any) -> ToolSource:
         TypeError: it is neither, or it is a lambda.
         ValueError: its text is not known, or it stands inside of another function.
     """
-    function = _find_function(tool)
+    function = _pick_function(tool)
     if function is None or tool.__name__ == "<lambda>":
         raise TypeError(_("keep takes a function or a class that you have written with def or class."))
     definition, around = find_definition(function)
@@ -75,7 +75,7 @@ def read_tool(tool: Any) -> ToolSource:
     return ToolSource(outermost.name, text, outermost, function.__globals__, read_tool)
 
 
-def _find_function(tool: Any) -> Any:
+def _pick_function(tool: Any) -> Any:
     """The function itself or, of a class, its first method; None for anything else."""
     if isinstance(tool, type):
         return next((method for method in vars(tool).values() if isinstance(method, FunctionType)), None)

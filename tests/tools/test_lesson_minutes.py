@@ -15,7 +15,9 @@ from tools.lesson_minutes import (
     read_lesson,
     read_sections,
     time_between,
+    time_from_cell,
     time_lesson,
+    write_plans,
 )
 
 SITE = Path(__file__).parents[2] / "site"
@@ -97,10 +99,12 @@ def test_the_path_of_one_hour_has_the_minutes_of_the_formula() -> None:
     rows = ONE_HOUR.findall(README)
     assert len(rows) >= 5
     for number, cell_id, last, said in rows:
-        lesson = read_lesson(number)
-        begin = next(place for place, cell in enumerate(lesson.cells) if cell.id == cell_id)
-        sections = read_sections(
-            nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Here"), *lesson.cells[begin:]])
-        )
-        assert time_between(sections, "Here", last) == int(said), (number, cell_id)
+        assert time_from_cell(read_lesson(number), cell_id, last) == int(said), (number, cell_id)
     assert sum(int(said) for *_, said in rows) <= 60
+
+
+@pytest.mark.parametrize("text", [PLANS, README], ids=["plans", "one hour"])
+def test_wrong_minutes_of_a_plan_are_written_anew(text: str) -> None:
+    rows = re.compile(rf"(?:{PLANNED.pattern}|{ONE_HOUR.pattern})", re.MULTILINE)
+    wrong = rows.sub(lambda row: re.sub(r"\d+ \|\Z", "7 |", row[0]), text)
+    assert wrong != text and write_plans(wrong) == text
