@@ -145,7 +145,7 @@ def test_menu_leads_to_lessons_player_guide_reference_look_up_and_lecturers(open
 
 
 def test_wide_table_fades_where_it_goes_on_until_it_is_scrolled_to_its_end(open_file: Opener) -> None:
-    page = open_file("teaching", 390)
+    page = open_file("guide", 390)
     table = page.locator(".table-wrapper.goes-on").first
     expect(table).to_be_visible()
     box = page.locator(".table-wrapper[tabindex='0']").first
