@@ -95,7 +95,6 @@ def train_long(seed: int, weight_decay: float = 0.0, epochs: int = 30) -> dict[s
 
 # The rows
 
-_ALL = set(cures.FAULTS)
 _LAST_FOUR = {cures.CUT, cures.PILE, cures.HOOK, cures.NOT_HELD}
 ACCURACIES: dict[str, Row] = {
     "one cure after another": {
@@ -106,20 +105,10 @@ ACCURACIES: dict[str, Row] = {
         "no hook": partial(_step_by_step, cures.Unhooked, train),
         "all held": partial(_step_by_step, cures.Unhooked, cures.train_all),
     },
-    "one cure alone": {
-        "ReLU blocks": partial(_with_faults, _ALL - {cures.SIGMOIDS}),
-        "living units": partial(_with_faults, _ALL - {cures.DEAD}),
-        "repaired forward": partial(_with_faults, _ALL - {cures.BLACK, cures.CUT, cures.PILE}),
-        "no hook": partial(_with_faults, _ALL - {cures.HOOK}),
-        "all held": partial(_with_faults, _ALL - {cures.NOT_HELD}),
-    },
     "one fault left": {
         "none": partial(_with_faults, set()),
         **{fault: partial(_with_faults, {fault}) for fault in cures.FAULTS},
         "the last four": partial(_with_faults, _LAST_FOUR),
-    },
-    "another learning rate": {
-        f"{rate:g}": partial(_step_by_step, SickNet, train, rate=rate) for rate in (0.002, 0.02, 0.2)
     },
 }
 """Group → row → the function that measures the accuracy on new images, in percent, for a seed."""

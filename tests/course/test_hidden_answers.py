@@ -50,6 +50,7 @@ class Question:
 
 LESSONS: dict[str, list[Question]] = {
     "01": [
+        Question("c07q", words=r"Only `u`|`double\(\)` is one"),
         Question("c16q", (12,), check="01.1"),
         Question("c20", (12, 8)),
         Question("c26q", words=r"`d\.grad` is the seed|'d': 6", check="01.2", answer="d"),
@@ -83,7 +84,8 @@ LESSONS: dict[str, list[Question]] = {
         Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
         Question("c33", words=r"Only the weight|gets its `.grad`|gradient last", check="04.3", answer="weight"),
         Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
-        Question("s03", (9, 0.00038), r"hundredth|never fires", check="04.5"),
+        Question("s03", (9,), r"never fires", check="04.5"),
+        Question("s03b", words=r"about 0\.3|0\.3 ×", given=("s03b",)),
     ],
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
@@ -99,8 +101,10 @@ LESSONS: dict[str, list[Question]] = {
         Question("c14", (2.2,), check="06.2"),
         Question("c42b", (4,), given=("c42b",), check="06.3"),
         Question("c44", (8, 4), given=("c42b",)),
+        Question("c20q", words=r"pixel is white|It is 1"),
         Question("c28", (0,), r"[Tt]rap|that is none", check="06.4"),
-        Question("c60a", (0.06,), r"[Bb]lack|\b255\b", check="06.5"),
+        Question("c34q", words=r"into the copy|0, 0 and 2"),
+        Question("c60a", (0.06,), r"[Bb]lack|\b255\b", check="06.5", answer="smaller"),
         Question("c64a", words=r"second row|0\.5"),
     ],
     "07": [

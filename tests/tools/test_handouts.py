@@ -15,17 +15,17 @@ FACTS = "You need nothing. It takes about 5 minutes."
 FIRST = f"# Lesson 09 · End & more\n\n**The question: what is left of `loss`?**\n\n{FACTS}"
 
 
-def test_the_map_names_each_hook_with_its_arguments_in_the_order_in_which_they_fire() -> None:
+def test_the_map_names_each_hook_with_its_arguments_and_says_in_which_order_they_fire() -> None:
     page = (SOURCE / "four_hooks.html").read_text(encoding="utf-8")
     fired: list[tuple[str, int]] = []
     module = nn.Linear(1, 1)
-    places = re.findall(r"<h2>(\d) · .*?</h2>\s*<p><code>hook\((.+?)\)", page)
-    registers = re.findall(r"<td>(\d)</td><td><code>module\.(\w+)\(hook\)", page)
-    for number, name in registers:
-        getattr(module, name)(lambda *given, number=number: fired.append((number, len(given))))
+    places = re.findall(r"<h2>([A-D]) · .*?</h2>\s*<p><code>hook\((.+?)\)", page)
+    registers = re.findall(r"<td>([A-D])</td><td><code>module\.(\w+)\(hook\)", page)
+    for letter, name in registers:
+        getattr(module, name)(lambda *given, letter=letter: fired.append((letter, len(given))))
     module(torch.ones(1, requires_grad=True)).backward()
-    assert fired == [(number, arguments.count(",") + 1) for number, arguments in sorted(places)]
-    assert [number for number, _ in fired] == ["1", "2", "3", "4"]
+    assert sorted(fired) == [(letter, arguments.count(",") + 1) for letter, arguments in sorted(places)]
+    assert f"They run in the order {', '.join(letter for letter, _ in fired)}." in page
 
 
 def test_a_worksheet_has_the_predictions_of_its_lesson_and_counts_those_without_room() -> None:

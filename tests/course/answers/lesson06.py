@@ -116,7 +116,7 @@ RIGHT: dict[str, Any] = {
     "06.2": torch.tensor(2.2),
     "06.3": torch.tensor([4.0]),
     "06.4": 0,
-    "06.5": 16 / 255,
+    "06.5": "smaller",
     "06.6": keeps_outputs(lambda output: output.detach().clone()),
     "06.7": keeps_each_mode,
 }
@@ -125,7 +125,7 @@ WRONG: dict[str, list[Any]] = {
     "06.2": [1, 1.2, 5],
     "06.3": [1, 2, 8, 5],
     "06.4": [-3, 5, "many"],
-    "06.5": [16, 1, 255, 5],
+    "06.5": ["larger", "the same", "black"],
     "06.6": [
         keeps_outputs(lambda output: output),
         keeps_outputs(lambda output: output.detach().cpu()),
