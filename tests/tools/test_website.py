@@ -32,7 +32,8 @@ def test_overview_has_a_card_for_each_lesson() -> None:
     other = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Not a lesson")])
     overview = write_overview({Path(NAMES["01"]): LESSONS["01"], Path("final_project.ipynb"): other})
     assert "**[01 The graph](notebooks/01_the_graph.ipynb)**\n\nWhen `loss.backward()` runs" in overview
-    assert "*75 minutes. You need to know what derivatives and a loss are.*" in overview
+    minutes = read_facts(LESSONS["01"]).minutes
+    assert f"*{minutes} minutes. You need to know what derivatives and a loss are.*" in overview
     assert overview.count(":::{container} lesson\n") == 1
 
 
