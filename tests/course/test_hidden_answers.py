@@ -136,6 +136,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c66", (1,), r"looking can change", given=("c66", "c73"), check="09.6"),  # in c73, 1 is a key
     ],
     "10": [
+        Question("c12n", words=r"[Oo]nly `double`|keeps this 2"),
         Question("c20", (1024,), check="10.5"),
         Question("c26q", words=r"[Oo]nly the gradient of `c`|\bnothing\b|is empty|waits for its node"),
         Question("c28", words=r"'b', 'c'|with `c`|[Tt]he (?:hook|node) of `c`|last goes first"),
@@ -143,11 +144,11 @@ LESSONS: dict[str, list[Question]] = {
         Question("c13q", words=r"[Oo]nly `neck|never counted|never becomes ready"),
     ],
     "11": [
-        Question("c10", (1, 1.05)),
+        Question("c10", (1, 1.05), given=("c13",)),
         Question("c15", (5,), r"as without the hook", given=("c15",), check="11.1"),
-        Question("c22", (1,), check="11.2"),
+        Question("c22", (1,), given=("c13",), check="11.2"),
         Question("c31", (30,), r"other gradients", check="11.3"),
-        Question("c44a", (2, 1)),
+        Question("c44a", (2, 1), given=("c38",)),
         Question("c48p", words=r"A ?B ?D", check="11.4", answer="A B D F H C G E"),
         Question("c52", words=r"A ?B ?D"),
         Question("c63", (12,)),
