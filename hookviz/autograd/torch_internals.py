@@ -236,7 +236,7 @@ call_module = _function(f"{MODULE}._wrapped_call_impl", "2.1", "calls")
 CALL_FRAME = "_wrapped_call_impl"
 MODULE_HOOKS = {
     "forward_pre_hook": _attribute(
-        MODULE, "_forward_pre_hooks", "2.0", "calls", "course/lesson12.py", "course/lesson13.py"
+        MODULE, "_forward_pre_hooks", "2.0", "calls", "course/lesson06.py", "course/lesson12.py", "course/lesson13.py"
     ),
     "forward_hook": _attribute(
         MODULE,

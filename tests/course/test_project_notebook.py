@@ -89,7 +89,7 @@ TAUGHT = {
     "edits_in_place": ("02", "in place"),
     "frozen": ("01", "requires_grad"),
     "huge_weights": ("07", "[Ee]xplod"),
-    "leak": ("05", "keep more alive"),
+    "leak": ("05", "does the list keep alive"),
     "norm_in_eval": ("09", "[Bb]atch norm"),
     "not_in_optimizer": ("09", "stand_still"),
     "one_sided": ("02", r"clamp\(max=0\)"),
