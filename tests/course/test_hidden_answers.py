@@ -147,6 +147,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c10", (1, 1.05), given=("c13",)),
         Question("c15", (5,), r"as without the hook", given=("c15",), check="11.1"),
         Question("c22", (1,), given=("c13",), check="11.2"),
+        Question("c27q", (17,)),
         Question("c31", (30,), r"other gradients", check="11.3"),
         Question("c44a", (2, 1), given=("c38",)),
         Question("c48p", words=r"A ?B ?D", check="11.4", answer="A B D F H C G E"),
