@@ -43,6 +43,7 @@ def test_a_question_has_one_right_choice_and_reasons_for_all(question: Question)
     choices = question.choices
     assert 3 <= len(choices) <= 4 and sum(choice.right for choice in choices) == 1
     assert len({choice.text for choice in choices}) == len(choices)
+    assert len({choice.text.endswith(".") for choice in choices}) == 1
     assert question.ask.endswith("?") and question.ask.count("`") % 2 == 0
     for choice in choices:
         assert choice.reason.endswith((".", "?")) and bool(choice.chosen) is not choice.right
