@@ -197,6 +197,6 @@ JUDGES: dict[str, Judge] = {
     "04.4": judge_number(_weight_gradient, {0.2: "scaled", 3: "of_x", 0.3: "of_x", 0: "wiped"}),
     "04.5": judge_number(_count_firing_hooks, {10: "all", 8: "none_entry", 5: "blocks", 4: "blocks", 6: "body"}),
     "04.6": _judge_sign_flip,
-    "04.7": judge_number(_size_of_grad_input, {10: "output", 2: "l1", 0: "missing", 50: "weight"}),
+    "04.7": judge_number(_size_of_grad_input, {10: "output", 2: "first", 0: "missing", 50: "weight"}),
     "04.8": _judge_watch,
 }

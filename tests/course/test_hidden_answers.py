@@ -81,7 +81,7 @@ LESSONS: dict[str, list[Question]] = {
     ],
     "04": [
         Question("c06", (12,), check="04.1"),
-        Question("c23", (2,), r"those of `l2`", given=("c23",), check="04.2"),
+        Question("c23", (2,), r"those of `second`", given=("c23",), check="04.2"),
         Question("c33", words=r"Only the weight|gets its `.grad`|gradient last", check="04.3", answer="weight"),
         Question("c37", (2,), r"as without hooks", given=("c37",), check="04.4"),
         Question("s03", (9,), r"never fires", check="04.5"),
@@ -90,6 +90,7 @@ LESSONS: dict[str, list[Question]] = {
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
         Question("c21c", words=r"About 10|2000"),
+        Question("c21i", words=r"and then no|keeps its logger"),
         Question("c44", (2,), r"drops|leaves the hooks out|leaves\nthe hooks out", check="05.2"),
         Question("c31", (64,), r"[Ll]ate binding", check="05.3"),
         Question("c33", (16, 64)),

@@ -32,7 +32,7 @@ def find_forward_call(trace: TraceData, module: str) -> Place | None:
     if not name or len(found) != 1:
         return None
     place, text = found.pop()
-    sentence = _("Your code calls {code}.forward(...) ({where}), which runs no hooks.")
+    sentence = _("Your code calls {code}.forward(...) ({where}), which skips the hooks of {code}.")
     return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
 
 
