@@ -75,11 +75,11 @@ class Value:
     node_class: Any = Node
 
     def __init__(
-        self, data: float, send: Callable[[Any], tuple[Any, ...]] | None = None, parts: Sequence["Value"] = ()
+        self, data: float, send: Callable[[Any], tuple[Any, ...]] | None = None, inputs: Sequence["Value"] = ()
     ) -> None:
         self.data = data
         self.grad: Any = None
-        self.grad_fn: Any = self.node_class(send or self.accumulate, [part.grad_fn for part in parts])
+        self.grad_fn: Any = self.node_class(send or self.accumulate, [value.grad_fn for value in inputs])
 
     def __add__(self, other: "Value") -> "Value":
         return type(self)(self.data + other.data, lambda grad: (grad, grad), (self, other))
@@ -119,7 +119,7 @@ def count_arrows(root: Any) -> Counter[Any]:
 
 
 def backward(value: Any, grad: float = 1.0, buffer: dict[Any, Any] | None = None) -> None:
-    """Run each node behind ``value`` once, when all parts have arrived; of ready nodes, the last made goes first.
+    """Run each node behind ``value`` once, after all its gradients came; of ready nodes, the last made goes first.
 
     Args:
         value: where the pass begins.
@@ -134,8 +134,8 @@ def backward(value: Any, grad: float = 1.0, buffer: dict[Any, Any] | None = None
     while ready:
         node = heappop(ready)
         sent = node.run(buffer.pop(node))
-        for target, part in zip(node.next_nodes, sent, strict=True):
-            buffer[target] = buffer.get(target, 0.0) + part
+        for target, gradient in zip(node.next_nodes, sent, strict=True):
+            buffer[target] = buffer.get(target, 0.0) + gradient
             arrows[target] -= 1
             if arrows[target] == 0:
                 heappush(ready, target)

@@ -281,14 +281,12 @@ def question_09d() -> None:
 
 
 def question_10c() -> None:
-    fired = []
-    a = torch.tensor(1.0, requires_grad=True)
-    c = a * 2
-    c.register_hook(lambda grad: fired.append(grad.item()))
-    e = c * 3
-    del c
-    e.backward()
-    assert fired == [3.0]
+    y = torch.tensor(1.0, requires_grad=True) * 3
+    y.retain_grad()
+    assert y.grad_fn is not None
+    y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
+    (y * 2).backward()
+    assert y.grad is not None and y.grad.item() == 2
 
 
 def question_10d() -> None:
@@ -300,12 +298,14 @@ def question_10d() -> None:
 
 
 def question_10e() -> None:
-    seen = []
-    x = torch.tensor(1.0, requires_grad=True) * 1
-    x.register_hook(lambda grad: seen.append(grad.item()))
-    x.mul_(2)
-    (x * 5).backward()
-    assert seen == [10.0]
+    ran = []
+    a, p, q = (torch.tensor(number, requires_grad=True) for number in (3.0, 5.0, 7.0))
+    b = a * p
+    c = a * q
+    b.register_hook(lambda grad: ran.append("b"))
+    c.register_hook(lambda grad: ran.append("c"))
+    (b + c).backward()
+    assert ran == ["c", "b"]
 
 
 def question_11a() -> None:

@@ -87,7 +87,7 @@ FAULTS = {
     "leaves go last": ("math.inf", "-1"),
     "the number of a node does not count": ("Node.made if", "0 if"),
     "a node does not wait": ("arrows[target] == 0", "True"),
-    "what arrived before is forgotten": ("buffer.get(target, 0.0) + part", "part"),
+    "what arrived before is forgotten": ("buffer.get(target, 0.0) + gradient", "gradient"),
     "a leaf's gradient is overwritten": ("self.grad = self.grad + grad", "self.grad = grad"),
     "a leaf retains its gradient a second time": ("if self.grad_fn.next_nodes:", "if True:"),
     "retain_grad comes first": (
