@@ -133,6 +133,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c44", words=r"[Bb]y 0|behind another", check="09.4", answer="0"),
         Question("c51a", words=r"[Ii]n one:|luck"),
         Question("c57", (57, 76), words=r"[Tt]hree of"),
+        Question("c10", words=r"[Ii]n training, at the end|about ten epochs|[Oo]verfitting\*\*"),
         Question("c71", (13.5,)),
         Question("c66", (1,), r"looking can change", given=("c66", "c73"), check="09.6"),  # in c73, 1 is a key
     ],
