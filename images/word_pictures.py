@@ -176,7 +176,7 @@ def draw_pictures(target: Path) -> None:
     with torch.no_grad():
         shown = {"a digit": digits[0, 0], "feature map": nn.functional.conv2d(digits[:1], edges)[0, 0]}
     show_pictures(target / "feature_map.svg", shown)
-    letters, labels, _ = vision.read_letters()
+    letters, labels, _ = vision.read_envelopes()
     torch.manual_seed(0)
     net = vision.ResNet(depths=(1,), width=16, classes=10, channels=1)
     vision.train_on_pictures(net, letters, labels, epochs=8)

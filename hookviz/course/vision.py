@@ -249,18 +249,18 @@ def show(pictures: Sequence[Tensor] | Tensor, low: float | None = None, high: fl
         axis.axis("off")
 
 
-# Digits on forms and letters, for lesson 08
+# Digits on forms and envelopes, for lesson 08
 
 PAPER, DIGIT, CORNER = 32, 14, 6
 """The height and width of a picture, of the digit on it, and of the corner that a form's mark takes up, in pixels."""
 
 
-def read_letters() -> tuple[Tensor, Tensor, Tensor]:
+def read_envelopes() -> tuple[Tensor, Tensor, Tensor]:
     """Read pictures of (1797, 1, 32, 32) numbers, each with a digit at a random place, their labels, and boxes.
 
     A box is 1 where the digit is, and 0 elsewhere. The top left corner of each picture is empty.
 
-    >>> pictures, labels, boxes = read_letters()
+    >>> pictures, labels, boxes = read_envelopes()
     >>> pictures.shape, boxes.shape, boxes[0].sum().item()
     (torch.Size([1797, 1, 32, 32]), torch.Size([1797, 32, 32]), 196.0)
     """
@@ -275,8 +275,8 @@ def read_letters() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def read_forms() -> tuple[Tensor, Tensor]:
-    """Read the digits of ``read_letters`` on forms, and their labels."""
-    pictures, labels, _ = read_letters()
+    """Read the digits of ``read_envelopes`` on forms, and their labels."""
+    pictures, labels, _ = read_envelopes()
     return print_marks(pictures, labels), labels
 
 

@@ -25,7 +25,7 @@ QUESTION_START = re.compile(r"\*\*Predict\.\*\*|\*\*Step through it, and predict
 QUESTION_TEXT = re.compile(rf"(?:{QUESTION_START.pattern}).+?(?=\n\n|\Z)", re.DOTALL)
 REFERENCES = re.compile(
     r"\[step \d+\]\(#step-\d+\)|\]\([^)]*\)|[Ll]essons? \d+|PyTorch \d"
-    r"|\b[Pp]ress (?:\*\*)?\d(?: again and \d)?|\b(?:then|and) \d (?:again|switches)|\bkeys \d to \d"
+    r"|\b[Pp]ress (?:\*\*)?\d(?: again(?: and|, then) \d)?|\b(?:then|and) \d (?:again|switches)|\bkeys \d to \d"
 )
 """Numbers of steps, lessons, versions and keys, which are not values."""
 FOLDED = re.compile(r"<details>\n<summary>(?P<title>.*?)</summary>\n\n(?P<text>.*?)\n\n</details>", re.DOTALL)

@@ -121,21 +121,21 @@ def test_training_is_the_same_each_time() -> None:
     assert not torch.equal(vision.small_resnet(1).conv1.weight, vision.small_resnet(2).conv1.weight)
 
 
-def test_letters_have_their_digit_in_the_box_and_forms_have_a_mark_for_each_class_beside_it() -> None:
-    letters, labels, boxes = vision.read_letters()
+def test_envelopes_have_their_digit_in_the_box_and_forms_have_a_mark_for_each_class_beside_it() -> None:
+    envelopes, labels, boxes = vision.read_envelopes()
     forms, same_labels = vision.read_forms()
-    assert torch.equal(labels, same_labels) and letters.min() == 0 and letters.max() == 1
-    assert (letters[:, 0] * (1 - boxes)).sum() == 0 and (boxes.sum((1, 2)) == 14 * 14).all()
+    assert torch.equal(labels, same_labels) and envelopes.min() == 0 and envelopes.max() == 1
+    assert (envelopes[:, 0] * (1 - boxes)).sum() == 0 and (boxes.sum((1, 2)) == 14 * 14).all()
     corner = forms[:, 0, :6, :6]
-    assert (letters[:, 0, :6, :6] == 0).all() and (forms - letters)[:, :, 6:].abs().sum() == 0
+    assert (envelopes[:, 0, :6, :6] == 0).all() and (forms - envelopes)[:, :, 6:].abs().sum() == 0
     marks = {tuple(mark.flatten().tolist()) for mark in corner}
     assert len(marks) == 10 and all(len(corner[labels == digit].unique(dim=0)) == 1 for digit in range(10))
 
 
 def test_a_network_trained_on_forms_reads_the_marks() -> None:
-    (letters, labels, _), (forms, _) = vision.read_letters(), vision.read_forms()
+    (envelopes, labels, _), (forms, _) = vision.read_envelopes(), vision.read_forms()
     torch.manual_seed(0)
     net = vision.ResNet(depths=(1,), width=16, classes=10, channels=1)
     train_on_pictures(net, forms, labels)
-    assert measure_accuracy(net, forms, labels) > 0.98 and measure_accuracy(net, letters, labels) < 0.6
-    assert measure_accuracy(net, vision.print_marks(letters, (labels + 1) % 10), (labels + 1) % 10) > 0.7
+    assert measure_accuracy(net, forms, labels) > 0.98 and measure_accuracy(net, envelopes, labels) < 0.6
+    assert measure_accuracy(net, vision.print_marks(envelopes, (labels + 1) % 10), (labels + 1) % 10) > 0.7
