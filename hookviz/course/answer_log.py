@@ -107,20 +107,17 @@ def write_report(path: str | Path, name: str | None = None) -> AnswerFile:
     return AnswerFile(target, content["exercises"])
 
 
-def read_score(path: str | Path, exercise: str) -> tuple[float, int]:
-    """Return the score of an exercise in a file of answers, and its number of tries; zeros if it is not there."""
-    record = _read_answers(to_path(path))["exercises"].get(exercise, {"score": 0.0, "tries": 0})
-    return record["score"], record["tries"]
+def read_notes(path: str | Path, exercise: str) -> Record:
+    """Return what a file of answers notes about an exercise beside its record; empty if it notes nothing."""
+    return dict(_read_answers(to_path(path)).get("notes", {}).get(exercise, {}))
 
 
-def mark_right(path: str | Path, exercise: str) -> None:
-    """Note in a file of answers that what was handed in before is enough by now."""
+def write_notes(path: str | Path, exercise: str, notes: Record) -> None:
+    """Note something about an exercise in a file of answers; the file is made if there is none."""
     target = to_path(path)
     content = _read_answers(target)
-    record = content["exercises"][exercise]
-    if not record.get("right"):
-        record["right"] = True
-        _write_answers(content, target)
+    content["notes"] = {**content.get("notes", {}), exercise: notes}
+    _write_answers(content, target)
 
 
 def _write_answers(content: Record, target: Path) -> None:
@@ -167,6 +164,7 @@ def _is_valid(content: Any) -> bool:
     return (
         isinstance(content.get("id"), str)
         and isinstance(exercises, dict)
+        and isinstance(content.get("notes", {}), dict)
         and all(isinstance(record, dict) and _is_record(record) for record in exercises.values())
     )
 

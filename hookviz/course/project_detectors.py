@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from hookviz.course.answer_log import describe_answer
-from hookviz.course.fault_draw import PLACES, PLACES_OF_KIND, Fault, draw_trial
+from hookviz.course.fault_draw import DETECTOR_KINDS, PLACES, PLACES_OF_KIND, READ_OFF, Fault, draw_trial
 from hookviz.course.project_grading import read_place
 from hookviz.course.project_patient import Patient, build_patient
 from hookviz.course.project_reasons import project_texts
@@ -80,7 +80,9 @@ def _find_problem(detectors: Any) -> str | None:
         return texts["trial.no_dict"]
     for kind, detector in detectors.items():
         if kind not in PLACES_OF_KIND:
-            return texts["trial.kind"].format(kind=repr(kind), kinds=", ".join(PLACES_OF_KIND))
+            return texts["trial.kind"].format(kind=repr(kind), kinds=", ".join(DETECTOR_KINDS))
+        if kind in READ_OFF:
+            return texts["trial.read_off"].format(kind=kind, kinds=", ".join(DETECTOR_KINDS))
         if not callable(detector):
             return texts["trial.no_function"].format(kind=kind, given=describe_answer(detector))
     return None

@@ -10,13 +10,11 @@ from hookviz.course.fault_draw import PLACES, Fault
 POINTS_EXACT, POINTS_KIND, POINTS_PLACE, COST_OF_WRONG = 1.0, 0.3, 0.1, 0.3
 COST_OF_A_TRY = 0.4
 """What each earlier try costs."""
-PASS_POINTS = 2.4
-"""The points that pass without detectors: all three faults in their places, with a few hints at most.
+PASS_POINTS = 2.0
+"""The points that pass: two faults in their places, and no wrong finding.
 
-A lower mark can be reached by luck: of 1,000 random tries two or three get 1.7 points, and of 1,000 good guesses
-twelve. With 2.4 points only the first two tries can pass: the counts of one try tell too little to guess the second."""
-PASS_POINTS_WITH_DETECTORS = 1.7
-"""The points that pass once two detectors have passed: two of three faults in their places, the third one wrong."""
+Whoever hands in two measured faults passes. With 1.7 points, two hits and a wrong finding, two or three of 1,000
+random tries would pass, too."""
 
 
 class Finding(NamedTuple):
@@ -41,8 +39,6 @@ class Grade:
     """The number of faults, which is the number of points that one can get."""
     cost: float = 0.0
     """The points that hints and tries cost."""
-    pass_points: float = PASS_POINTS
-    """The points that are needed to pass."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -63,7 +59,7 @@ class Grade:
     @property
     def passed(self) -> bool:
         """Whether the points are enough to pass."""
-        return self.points >= self.pass_points
+        return self.points >= PASS_POINTS
 
 
 def read_place(place: Any) -> str | None:
@@ -109,13 +105,7 @@ def list_findings(findings: Any) -> list[Any]:
     return [tuple(listed)] if is_pair else listed
 
 
-def grade_findings(
-    faults: Sequence[Fault],
-    findings: Iterable[Any],
-    kinds: Container[str],
-    cost: float = 0.0,
-    pass_points: float = PASS_POINTS,
-) -> Grade:
+def grade_findings(faults: Sequence[Fault], findings: Iterable[Any], kinds: Container[str], cost: float = 0.0) -> Grade:
     """Grade findings: each counts for one fault at most, and each fault counts once. What cannot be read is wrong."""
     read = [read_finding(finding, kinds) for finding in findings]
     claims = sorted({claim for claim in read if claim is not None})
@@ -123,7 +113,7 @@ def grade_findings(
     exact = _match(claims, left, _fits_exactly)
     kind = _match(claims, left, _fits_in_kind)
     place = _match(claims, left, _fits_in_place)
-    return Grade(exact, kind, place, len(claims) + read.count(None), len(faults), cost, pass_points)
+    return Grade(exact, kind, place, len(claims) + read.count(None), len(faults), cost)
 
 
 def _match(claims: list[Finding], left: list[Fault], fits: Callable[[Finding, Fault], bool]) -> int:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from hookviz.course.fault_draw import PLACES, Fault
-from hookviz.course.project_grading import PASS_POINTS_WITH_DETECTORS, Grade
+from hookviz.course.fault_draw import COUNT, PLACES, Fault
+from hookviz.course.project_case import Case
+from hookviz.course.project_grading import PASS_POINTS, Grade
 from hookviz.course.texts import read_texts
 from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
@@ -42,7 +43,17 @@ def explain_grade(grade: Grade) -> str:
         return texts["verdict.right"].format(costs=costs)
     key = "verdict.passed" if grade.passed else "verdict.part"
     counts = texts["verdict.counts"].format(**grade.counts)
-    points = {"points": f"{grade.points:.1f}", "most": grade.most, "pass_mark": f"{grade.pass_points:.1f}"}
-    enough_later = not grade.passed and grade.points >= PASS_POINTS_WITH_DETECTORS
-    later = texts["verdict.later"].format(enough=PASS_POINTS_WITH_DETECTORS) if enough_later else ""
-    return texts[key].format(costs=counts + costs, **points) + later
+    return texts[key].format(
+        points=f"{grade.points:.1f}", most=grade.most, pass_mark=f"{PASS_POINTS:g}", costs=counts + costs
+    )
+
+
+def explain_next_try(case: Case) -> str:
+    """Say what the next try can reach."""
+    return project_texts()["verdict.next"].format(points=f"{COUNT - case.cost:.1f}")
+
+
+def explain_closed(seed: str, faults: Iterable[Fault]) -> str:
+    """Say that a patient cannot be passed any more, what its faults were, and which patient comes next."""
+    before, after = project_texts()["verdict.closed"].format(pass_mark=f"{PASS_POINTS:g}", seed=seed).split("\n")
+    return before + show_faults(faults) + f"\n{after}"

@@ -14,12 +14,12 @@ import hookviz as hv
 from hookviz.course import answer_log, project, report
 from hookviz.course.fault_draw import (
     COUNT,
-    LOUD,
     PLACES,
     PLACES_OF_KIND,
     Fault,
     can_be_found,
     draw_faults,
+    is_loud,
     region,
 )
 from hookviz.course.project import (
@@ -34,17 +34,19 @@ from hookviz.course.project import (
     project_texts,
     write_hint,
 )
-from hookviz.course.project_grading import PASS_POINTS_WITH_DETECTORS, grade_findings
-from hookviz.course.verdict import Verdict
+from hookviz.course.project_case import read_case
+from hookviz.course.project_grading import grade_findings
 from tests.course.detectives import DETECTIVES
 
 TRIES, SEEDS_OF_A_KIND = 1_000, 20
+RARE = 5
+"""Of so many tries, at most five may pass by luck. The detectors, which must pass as well, are never right by luck."""
 Findings = list[tuple[str, str]]
 
 
 def new_kernel() -> None:
     """Forget what a kernel forgets when it is restarted."""
-    state: tuple[Any, ...] = (project._hints, answer_log._attempts, answer_log._merged)
+    state: tuple[Any, ...] = (project._closed, answer_log._attempts, answer_log._merged)
     for part in state:
         part.clear()
 
@@ -90,7 +92,7 @@ def test_there_are_many_kinds_and_combinations() -> None:
 
 
 def test_a_seed_always_makes_the_same_patient() -> None:
-    assert solve(1) == [("huge_weights", "stage8"), ("not_in_optimizer", "stage1"), ("scaled_gradient", "stage2")]
+    assert solve(1) == [("huge_weights", "stage2"), ("not_in_optimizer", "stage5"), ("scaled_gradient", "stage4")]
     before = torch.get_rng_state()
     first, second = make_patient(17), make_patient(" 17 ")
     assert torch.equal(torch.get_rng_state(), before)
@@ -138,18 +140,13 @@ def test_the_twin_has_the_weights_of_the_patient_and_no_fault() -> None:
     assert all(detective(make_twin(17)) == set() for detective in DETECTIVES.values())
 
 
-def looks_ill(seed: int) -> bool:
-    """Whether 60 steps show it: the loss of steps 10 to 20 is half as large again as the twin's, or ten points of
-    accuracy are missing."""
-    patient, twin = make_patient(seed), make_twin(seed)
-    losses = [(patient.step(), twin.step()) for _ in range(60)][9:20]
-    ours, its = (sum(column) for column in zip(*losses, strict=True))
-    return ours >= 1.5 * its or patient.accuracy() <= twin.accuracy() - 0.1
-
-
-def test_patients_look_ill_from_the_start() -> None:
-    assert all(not LOUD.isdisjoint(dict(solve(seed))) for seed in range(500))
-    assert sum(looks_ill(seed) for seed in range(1, 9)) >= 7
+def test_patients_look_ill_from_the_start_and_their_twins_well() -> None:
+    assert all(any(map(is_loud, draw_faults(str(seed)))) for seed in range(500))
+    for seed in (22, 33, 24):
+        patient, twin = make_patient(seed), make_twin(seed)
+        for _ in range(60):
+            patient.step(), twin.step()
+        assert twin.accuracy() > 0.85 and patient.accuracy() < twin.accuracy() - 0.1
 
 
 def test_accuracy_leaves_the_training_as_it_was() -> None:
@@ -194,8 +191,10 @@ def test_partial_credit() -> None:
     (one, two, three) = solve(7)
     elsewhere = [(kind, "head") for kind, _ in (one, two, three)]
     assert grade(7, [one, two, three]).score == 1
-    assert grade(7, [one, two]).points == 2 and not grade(7, [one, two]).passed
-    assert grade(7, [one, two, elsewhere[2]]).points == 2.3 and not grade(7, [one, two, elsewhere[2]]).passed
+    assert grade(7, [one, two]).points == 2 and grade(7, [one, two]).passed
+    assert grade(7, [one, two, ("cut", "head")]).points == 1.7 and not grade(7, [one, two, ("cut", "head")]).passed
+    assert grade(7, [one, two, elsewhere[2]]).points == 2.3 and grade(7, [one, two, elsewhere[2]]).passed
+    assert grade(7, [one, (one[0], "head"), (one[0], "stage1")]).points <= 0.5
     assert grade(7, elsewhere).points == pytest.approx(0.9)
     assert grade(7, [("frozen", one[1])]).points == 0.1
     assert grade(7, [one, two, three, ("cut", "stage2")]).points == 2.7
@@ -203,35 +202,12 @@ def test_partial_credit() -> None:
     assert grade(7, []).points == 0 == grade(7, None).points == grade(7, "leak").points
 
 
-def pass_detectors() -> None:
-    """Write into the file of answers that two detectors have passed."""
-    answer_log.log_attempt(Verdict("project.detectors", True, ""), "")
-    report("answers.json")
-
-
-def test_two_of_three_pass_once_the_detectors_have_passed() -> None:
-    one, two, _ = solve(7)
-    findings = [one, two, ("cut", "head")]
-    assert grade(7, findings).points == 1.7 == PASS_POINTS_WITH_DETECTORS
-    assert not grade(7, findings).passed and grade(7, findings, detectors=True).passed
-    assert not grade(7, findings, tries=1, detectors=True).passed
-    patient = make_patient(7)
-    pass_detectors()
-    hint(patient, 1)
-    assert not hand_in(patient, findings).right
-    assert hand_in(make_patient(8), [*solve(8)[:2], ("cut", "stage2")]).right
-
-
-def test_what_was_enough_but_for_the_detectors_passes_when_they_have_passed() -> None:
-    findings = solve(7)[:2]
-    verdict = hand_in(make_patient(7), findings)
-    assert not verdict.right and "1.7 are enough once two of your detectors have passed" in verdict.reason
-    assert "are enough" not in hand_in(make_patient(8), solve(8)[:1]).reason
-    pass_detectors()
-    verdict = hand_in(make_patient(7), findings)
-    assert verdict.right and "You have passed with 2.0 of 3 points" in verdict.reason
-    record = report("answers.json").exercises["project.7"]
-    assert record["right"] and record["tries"] == 1
+def test_two_right_findings_pass_at_once_and_later_all_three_are_needed() -> None:
+    assert hand_in(make_patient(7), solve(7)[:2]).right
+    assert not hand_in(make_patient(8), solve(8)[:1]).right
+    verdict = hand_in(make_patient(8), solve(8)[:2])
+    assert not verdict.right and "Your next try can reach 2.2 points." in verdict.reason
+    assert hand_in(make_patient(8), solve(8)).right
 
 
 def test_each_of_the_places_of_a_shared_layer_is_right() -> None:
@@ -247,21 +223,21 @@ def random_findings(rng: random.Random) -> Findings:
     return [(kind, rng.choice(PLACES_OF_KIND[kind])) for kind in kinds]
 
 
-def test_random_findings_do_not_pass() -> None:
+def test_random_findings_hardly_ever_pass() -> None:
     rng = random.Random(0)
     grades = [grade(seed, random_findings(rng)) for seed in range(TRIES)]
-    assert not any(grade.passed for grade in grades)
+    assert sum(grade.passed for grade in grades) <= RARE
     assert sum(grade.score for grade in grades) / TRIES < 0.1
 
 
-def test_the_same_findings_for_every_patient_do_not_pass() -> None:
+def test_the_same_findings_for_every_patient_hardly_ever_pass() -> None:
     rng = random.Random(1)
     for findings in [random_findings(rng) for _ in range(5)] + [solve("constant")]:
-        assert not any(grade(seed, findings).passed for seed in range(TRIES))
+        assert sum(grade(seed, findings).passed for seed in range(TRIES)) <= RARE
 
 
-def test_the_findings_of_another_patient_do_not_pass() -> None:
-    assert not any(grade(seed, solve(seed + 1)).passed for seed in range(TRIES))
+def test_the_findings_of_another_patient_hardly_ever_pass() -> None:
+    assert sum(grade(seed, solve(seed + 1)).passed for seed in range(TRIES)) <= RARE
 
 
 def test_listing_everything_does_not_pass() -> None:
@@ -291,29 +267,31 @@ def test_a_hint_names_neither_the_kind_nor_the_place() -> None:
             assert set(fault.places) & set(region(fault)) and len(region(fault)) == 3
 
 
-def test_with_all_hints_nobody_passes_and_with_a_few_one_does() -> None:
+def test_a_hint_costs_once_even_after_a_restart_and_is_noted() -> None:
     patient = make_patient(3)
-    assert [hint(patient, 1)[:25], hint(patient, 1)[:15]] == ["Fault 1, hint 1 (cost 0.1", "Fault 1, hint 2"]
-    verdict = hand_in(patient, solve(3))
-    assert verdict.right and verdict.score == 0.9 and "enough to pass" in verdict.reason
-    for number in (1, 2, 3):
-        for _ in range(4):
-            text = hint(patient, number)
-        assert f"Fault {number}, hint 3 (cost 0.6" in text
-    assert project.hint_cost("3") == pytest.approx(1.8)
+    first = hint(patient, 1, 1)
+    assert first.startswith("Fault 1, hint 1 (it costs 0.1 points, once): ")
     new_kernel()
-    Path("answers.json").unlink()
-    for number in (1, 2, 3):
-        for _ in range(3):
-            hint(patient, number)
+    assert hint(patient, 1, 1) == first and hint(patient, 1, 2) != first
+    assert read_case("answers.json", "project.3").hints == [(1, 1), (1, 2)]
     verdict = hand_in(patient, solve(3))
-    assert verdict.score == 0.4 and "needed to pass" in verdict.reason and "cost 1.8" in verdict.reason
+    assert verdict.right and verdict.score == 0.9 and "Hints and earlier tries cost 0.3" in verdict.reason
 
 
-@pytest.mark.parametrize("number", [0, 4, "1", None])
-def test_there_are_three_faults_to_get_hints_about(number: Any) -> None:
+def test_a_hint_after_which_nobody_could_pass_is_not_given() -> None:
+    patient = make_patient(3)
+    texts = [hint(patient, number, level) for number in (1, 2, 3) for level in (3, 2, 1)]
+    assert sum("was not given" in text for text in texts) == 4
+    assert read_case("answers.json", "project.3").cost == 1
+    verdict = hand_in(patient, solve(3))
+    assert verdict.right and verdict.score == pytest.approx(2 / 3, abs=1e-5)
+
+
+@pytest.mark.parametrize(("number", "level"), [(0, 1), (4, 1), ("1", 1), (None, 1), (1, 0), (1, 4), (1, "1")])
+def test_there_are_three_faults_with_three_hints(number: Any, level: Any) -> None:
     with pytest.raises(ValueError, match="There is no fault"):
-        hint(make_patient(3), number)
+        hint(make_patient(3), number, level)
+    assert not Path("answers.json").exists()
 
 
 def test_hints_are_numbered_from_the_first_stage_on() -> None:
@@ -321,19 +299,54 @@ def test_hints_are_numbered_from_the_first_stage_on() -> None:
         patient = make_patient(seed)
         faults = sorted(draw_faults(str(seed)), key=lambda fault: PLACES.index(fault.place))
         for number, fault in enumerate(faults, start=1):
-            assert write_hint(fault, 1) in hint(patient, number)
+            assert write_hint(fault, 1) in hint(patient, number, 1)
 
 
-@pytest.mark.parametrize(("wrong_tries", "points", "passes"), [(0, 3, True), (1, 2.6, True), (2, 2.2, False)])
-def test_each_earlier_try_costs_points_and_the_third_try_cannot_pass(
-    wrong_tries: int, points: float, passes: bool
-) -> None:
+WRONG: list[Findings] = [[("cut", "stage2")], [("cut", "stage3")], [("cut", "stage4")]]
+"""Findings that have nothing in common with patient 4."""
+
+
+@pytest.mark.parametrize(("wrong_tries", "points"), [(0, 3), (1, 2.6), (2, 2.2)])
+def test_each_earlier_try_costs_points(wrong_tries: int, points: float) -> None:
     patient = make_patient(4)
-    for _ in range(wrong_tries):
-        assert not hand_in(patient, solve(4)[:2]).right
+    for findings in WRONG[:wrong_tries]:
+        assert not hand_in(patient, findings).right
     verdict = hand_in(patient, solve(4))
-    assert verdict.score == pytest.approx(points / 3, abs=1e-5)
-    assert ("needed to pass" not in verdict.reason) == passes
+    assert verdict.right and verdict.score == pytest.approx(points / 3, abs=1e-5)
+
+
+def test_after_three_failed_tries_the_faults_are_told_and_another_patient_is_next() -> None:
+    patient = make_patient(4)
+    reasons = [hand_in(patient, findings).reason for findings in WRONG]
+    told = [f"{place}, {kind}: {KINDS[kind]}. {project_texts()[f'shown.{kind}']}" for kind, place in solve(4)]
+    assert not any(text in reason for text in told for reason in reasons[:2])
+    assert all(text in reasons[2] for text in told) and 'such as "4b"' in reasons[2]
+    for answers in ("answers.json", "practice.json"):
+        verdict = hand_in(patient, solve(4), answers=answers)
+        assert not verdict.right and verdict.score == 0 and "No try can reach 2 points any more" in verdict.reason
+    assert report("answers.json").exercises["project.4"]["tries"] == 3
+    assert solve("4b") != solve(4) and hand_in(make_patient("4b"), solve("4b")).score == 1
+
+
+def test_with_hints_fewer_tries_are_left() -> None:
+    patient = make_patient(4)
+    for level in (1, 2, 3):
+        hint(patient, 1, level)
+    assert "Your next try can reach 2.0 points." in hand_in(patient, WRONG[0]).reason
+    assert "These are the faults of this patient" in hand_in(patient, WRONG[1]).reason
+
+
+def test_the_same_findings_again_are_no_new_try() -> None:
+    patient = make_patient(5)
+    first = hand_in(patient, solve(5)[:1])
+    new_kernel()
+    again = hand_in(patient, dict(solve(5)[:1]))
+    assert again.score == first.score and "this is no new try" in again.reason
+    assert "Your next try can reach 2.6 points." in again.reason
+    hand_in(patient, solve(5)[1:2])
+    assert hand_in(patient, solve(5)[:1]).score == first.score
+    record = report("answers.json").exercises["project.5"]
+    assert record["tries"] == 2 and record["last_answer"] == str(solve(5)[1:2])
 
 
 def test_more_than_three_findings_are_not_graded() -> None:
@@ -357,7 +370,7 @@ def test_after_a_pass_each_fault_is_explained_and_nothing_changes_any_more() -> 
 
 
 def test_a_try_that_does_not_pass_explains_no_fault() -> None:
-    reason = hand_in(make_patient(4), solve(4)[:2]).reason
+    reason = hand_in(make_patient(4), solve(4)[:1]).reason
     assert not any(text in reason for key, text in project_texts().items() if key.startswith(("shown.", "kind.")))
 
 
@@ -366,22 +379,22 @@ def test_every_pair_in_turn_does_not_pass_and_leaves_no_points() -> None:
     pairs = [(kind, place) for kind in KINDS for place in PLACES if (kind, place) not in solve(2)]
     for start in range(0, len(pairs), 3):
         assert not hand_in(patient, pairs[start : start + 3]).right
-    verdict = hand_in(patient, solve(2))
-    assert verdict.score == 0 and "needed to pass" in verdict.reason
-    assert report("answers.json").exercises["project.2"]["score"] == 0
+    assert not hand_in(patient, solve(2)).right
+    record = report("answers.json").exercises["project.2"]
+    assert (record["tries"], record["right"]) == (3, False) and record["score"] < 0.1
 
 
 def test_tries_and_passes_of_earlier_kernels_count() -> None:
-    for _ in range(2):
-        hand_in(make_patient(5), solve(5)[:2])
+    for number in range(2):
+        hand_in(make_patient(5), solve(5)[number : number + 1])
     new_kernel()
     verdict = hand_in(make_patient(5), solve(5))
-    assert not verdict.right and verdict.score == pytest.approx((3 - 2 * 0.4) / 3, abs=1e-5)
+    assert verdict.right and verdict.score == pytest.approx((3 - 2 * 0.4) / 3, abs=1e-5)
     hand_in(make_patient(6), solve(6))
     new_kernel()
     verdict = hand_in(make_patient(6), solve(7))
     assert verdict.right and "You have passed with 3.0 of 3 points" in verdict.reason
-    assert "2 exercises" in repr(report("answers.json")) and "1 of 2" in repr(report("answers.json"))
+    assert "2 of 2 exercises are right" in repr(report("answers.json"))
 
 
 def counts_of(reason: str) -> tuple[int, ...]:
@@ -389,7 +402,7 @@ def counts_of(reason: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"(?:right|Wrong): (\d+)", reason))
 
 
-def test_whoever_only_reads_the_counts_of_hand_in_does_not_pass() -> None:
+def test_whoever_only_reads_the_counts_of_hand_in_hardly_ever_passes() -> None:
     """An adversary who knows how patients are drawn, and whose next try fits all that was counted so far."""
     pool = [draw_faults(f"pool {number}") for number in range(8_000)]
 
@@ -415,12 +428,10 @@ def test_whoever_only_reads_the_counts_of_hand_in_does_not_pass() -> None:
         one = counts_of(verdict.reason)
         verdict = hand_in(patient, second.get(one, first))
         fitting = after_second.get(one, {}).get(counts_of(verdict.reason), pool)
-        for number in range(3):
-            verdict = hand_in(patient, write(fitting[number % len(fitting)]))
-        passed += verdict.right
+        passed += hand_in(patient, write(fitting[0])).right
         new_kernel()
         Path("answers.json").unlink()
-    assert passed == 0
+    assert passed <= RARE
 
 
 @pytest.mark.parametrize(
@@ -442,12 +453,12 @@ def test_findings_may_be_a_dict_or_a_single_pair() -> None:
 @pytest.mark.parametrize("findings", [None, [], ()])
 def test_nothing_handed_in_is_no_try(findings: Any) -> None:
     verdict = hand_in(make_patient(4), findings)
-    assert "Nothing was handed in yet" in verdict.reason and not Path("answers.json").exists()
+    assert "The list is empty" in verdict.reason and not Path("answers.json").exists()
 
 
 def test_the_last_try_is_in_the_report_less_what_the_tries_before_it_cost() -> None:
     patient: Patient = make_patient(5)
-    hand_in(patient, solve(5)[:2])
+    hand_in(patient, solve(5)[:1])
     hand_in(patient, [*solve(5)[:2], ("cut", "head")])
     record = report("answers.json").exercises["project.5"]
     assert (record["score"], record["tries"]) == (pytest.approx((2 - 0.3 - 0.4) / 3, abs=1e-5), 2)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hookviz.course import report
-from hookviz.course.fault_draw import PLACES, PLACES_OF_KIND, can_be_found, draw_faults, draw_trial
-from hookviz.course.project import Patient, hand_in_detectors, make_patient
+from hookviz.course.fault_draw import PLACES, PLACES_OF_KIND, READ_OFF, can_be_found, draw_faults, draw_trial
+from hookviz.course.project import Patient, hand_in_detectors, make_patient, make_twin
 from hookviz.course.project_detectors import PASS_COUNT, Trial, try_detector
 from tests.course.detectives import DETECTIVES, find_dead_units, find_frozen, find_leak
 from tests.course.test_project import new_kernel
@@ -90,6 +90,46 @@ def test_a_place_may_be_a_name_and_no_place_may_be_none() -> None:
     assert count("dead_units", lambda patient: next(iter(find_dead_units(patient)), ""))[0] == 20
 
 
+READ_OFF_LINES: dict[str, Callable[[Patient, str, Any], Any]] = {
+    "double_softmax": lambda patient, name, stage: (patient.net(patient.images).sum(1) - 1).abs().max() < 1e-4,
+    "frozen": lambda patient, name, stage: not stage.mix.weight.requires_grad,
+    "huge_weights": lambda patient, name, stage: stage.mix.weight.std() > 1,
+    "norm_in_eval": lambda patient, name, stage: not stage.norm.training,
+    "not_in_optimizer": lambda patient, name, stage: (
+        id(stage.mix.weight) not in map(id, patient.optimizer.param_groups[0]["params"])
+    ),
+    "one_sided": lambda patient, name, stage: (
+        (grad := stage.mix.weight.grad) is not None and bool(grad.any()) and grad.min() * grad.max() >= 0
+    ),
+    "shared_weights": lambda patient, name, stage: (
+        sum(other.mix is stage.mix for other in patient.net.children() if hasattr(other, "mix")) > 1
+    ),
+    "wrong_copy": lambda patient, name, stage: not patient.log[name],
+}
+"""What reads off each kind that does not count, without a hook, after a pass."""
+
+
+@pytest.mark.parametrize("kind", sorted(READ_OFF))
+def test_one_line_reads_off_the_kinds_that_do_not_count(kind: str) -> None:
+    def read_off(patient: Patient) -> list[str]:
+        patient.forward_and_backward()
+        stages = [(name, stage) for name, stage in patient.net.named_children() if name != "head"]
+        found = [name for name, stage in stages if READ_OFF_LINES[kind](patient, name, stage)]
+        return ["head"] if kind == "double_softmax" and found else found
+
+    assert set(READ_OFF_LINES) == READ_OFF
+    assert count(kind, read_off) == (20, 0, 0, 0)
+
+
+def test_a_detector_may_make_a_twin() -> None:
+    def find_huge_weights(patient: Patient) -> set[str]:
+        twin = make_twin(patient.seed).net.state_dict()
+        weights = patient.net.state_dict()
+        return {name for name in twin if name.endswith("mix.weight") and weights[name].norm() > 10 * twin[name].norm()}
+
+    assert count("huge_weights", find_huge_weights) == (20, 0, 0, 0)
+
+
 # -- detectors that do not pass
 
 
@@ -126,7 +166,7 @@ def test_a_detector_that_takes_another_kind_for_its_own_does_not_pass() -> None:
     for seed in ("a", "b", "c"):
         for kind in ("leak", "frozen"):
             assert try_detector(kind, find_either, seed).right < PASS_COUNT
-    verdict = hand_in_detectors({"leak": find_either, "frozen": find_either})
+    verdict = hand_in_detectors({"leak": find_either, "cut": find_either})
     assert not verdict.right and verdict.score == 0
 
 
@@ -175,8 +215,9 @@ def test_the_verdict_names_no_patient_and_no_place() -> None:
 @pytest.mark.parametrize(
     ("detectors", "said"),
     [
-        ({}, "Nothing was handed in yet"),
-        (None, "Nothing was handed in yet"),
+        ({}, "The dict is empty"),
+        (None, "The dict is empty"),
+        ({"leak": find_leak, "frozen": find_frozen}, "A detector of frozen does not count: one line reads it off"),
         ([find_leak], "Hand in a dict"),
         ({"leaks": find_leak}, "There is no kind 'leaks'"),
         ({"leak": {"stage2"}}, "The detector of leak is not a function"),
