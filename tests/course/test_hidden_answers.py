@@ -90,12 +90,13 @@ LESSONS: dict[str, list[Question]] = {
     "05": [
         Question("c13", (6,), r"[Pp]ile up", check="05.1"),
         Question("c21c", words=r"About 10|2000"),
-        Question("c21i", words=r"and then no|keeps its logger"),
+        Question("w00q", words=r"and then no|keeps its logger"),
         Question("c44", (2,), r"drops|leaves the hooks out|leaves\nthe hooks out", check="05.2"),
         Question("c31", (64,), r"[Ll]ate binding", check="05.3"),
         Question("c33", (16, 64)),
         Question("c41c", words=r"C, A, D|bypassed|no_graph", check="05.4", answer="CADFEB"),
         Question("c57b", (210,), r"100 times|grows faster", check="05.5"),
+        Question("c61", words=r"has other faults|reads 9 %"),
     ],
     "06": [
         Question("c09", (3,), check="06.1"),
@@ -159,7 +160,7 @@ LESSONS: dict[str, list[Question]] = {
     ],
     "12": [
         Question("c05q", (8,), r"did not record"),
-        Question("c12", (-14,), check="12.1"),
+        Question("c12q", (-14,), check="12.1"),
         Question("c16", (-14,)),
         Question("c34", (18,), r"do not know your hooks", check="12.2"),
         Question("c38", words=r"hook of the weight does not"),
