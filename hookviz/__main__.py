@@ -1,4 +1,4 @@
-"""Run the command line: ``python -m hookviz run train.py``; ``hookviz.command_line`` has the commands."""
+"""Run the command line without its script: ``python -m hookviz run train.py``; ``hookviz.command_line`` has the commands."""
 
 import sys
 

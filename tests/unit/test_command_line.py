@@ -183,7 +183,7 @@ def test_run_records_a_script_and_passes_its_arguments_on(
     captured, trace = capsys.readouterr(), hv.load(tmp_path / "pass.json")
     assert captured.out == "arguments ['--check', '-m', '--', 'x'] as __main__ gradient 18.0\n"
     assert captured.err.splitlines() == [
-        "hookviz recorded 11 steps of 1 backward pass(es).",
+        "hookviz recorded 11 steps, 1 of them a hook, 1 backward pass.",
         "pass.json is written.",
         "pass.html is written.",
         str(trace.findings),

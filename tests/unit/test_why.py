@@ -475,10 +475,10 @@ def test_integer_exponents_are_explained() -> None:
 @pytest.mark.parametrize(
     ("shapes", "notes"),
     [
-        (((2, 3), (3,)), ["", "dimension(s) 0."]),
-        (((3,), (2, 3)), ["dimension(s) 0.", ""]),
-        (((2, 1), (1, 3)), ["dimension(s) 1.", "dimension(s) 0."]),
-        (((), (2, 3)), ["dimension(s) 0, 1.", ""]),
+        (((2, 3), (3,)), ["", "dimension: 0."]),
+        (((3,), (2, 3)), ["dimension: 0.", ""]),
+        (((2, 1), (1, 3)), ["dimension: 1.", "dimension: 0."]),
+        (((), (2, 3)), ["dimension: 0, 1.", ""]),
     ],
 )
 def test_the_note_states_the_broadcast_dimensions(shapes: Any, notes: list[str]) -> None:
