@@ -158,7 +158,9 @@ class DiffReport(TypedDict):
 class StaticFindingRecord(TypedDict):
     """What one rule finds in a model or a hook, without running it."""
 
-    severity: Annotated[Severity, Meta(description="error: broken. warning: a known mistake. remark: perhaps intended.")]
+    severity: Annotated[
+        Severity, Meta(description="error: broken. warning: a known mistake. remark: perhaps intended.")
+    ]
     kind: Annotated[str, Meta(description="The rule, such as late_binding.")]
     on: Annotated[str, Meta(description="The module, parameter or function that it is about.")]
     sentence: Annotated[str, Meta(description="What was found, and what to do.")]

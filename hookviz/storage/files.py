@@ -26,7 +26,7 @@ from hookviz.trace import TraceData
 from hookviz.trace.cells import Change, declared_columns, declared_tables, is_long, make_change, marks_of, row_type_of
 from hookviz.trace.columns import Nested
 
-_NOT_JSON = N_("{path} is not a trace: it is not JSON ({why}). Choose a file that {writers} wrote.")
+_NOT_JSON = N_("{path} is not a trace: it is not JSON ({why}). Load a file that {writers} wrote.")
 _DAMAGED_JSON = N_(
     "{path} is a damaged trace: its JSON breaks off or has a fault ({why}). Copy it again, or record it again with "
     "{writers}."
@@ -97,7 +97,9 @@ def read_trace(path: str | Path) -> TraceData:
     except DamagedError as error:
         fault = str(error)
     if fault:
-        raise ValueError(_("{path} is a damaged trace: {why}. Copy it again, or record it again.").format(path=name, why=fault))
+        raise ValueError(
+            _("{path} is a damaged trace: {why}. Copy it again, or record it again.").format(path=name, why=fault)
+        )
     return trace
 
 
@@ -111,9 +113,7 @@ def _read_bytes(path: Path, name: str) -> bytes:
     try:
         status = path.stat()
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            raise ValueError(
-                _fill(_("{path} is not an ordinary file. Choose a file that {writers} wrote."), name)
-            )
+            raise ValueError(_fill(_("{path} is not an ordinary file: load a file that {writers} wrote."), name))
         if status.st_size > MAX_FILE_SIZE:
             raise ValueError(
                 _(
@@ -150,14 +150,15 @@ def _parse_json(content: bytes, name: str) -> Any:
     try:
         data = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (UnicodeDecodeError, json.JSONDecodeError, _ConstantError, RecursionError) as error:
-        text = _DAMAGED_JSON if content.startswith(_BEGINNING) else _NOT_JSON
+        is_cut = isinstance(error, json.JSONDecodeError) and content.startswith(_BEGINNING)
+        text = _DAMAGED_JSON if is_cut else _NOT_JSON
         raise ValueError(_fill(_(text), name, why=error)) from None
     except ValueError:  # Python refuses whole numbers of more than 4,300 digits
         raise ValueError(_fill(_(_NOT_JSON), name, why=_("a number has too many digits"))) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
         raise ValueError(
             _fill(
-                _("{path} is not a trace: it is JSON that hookviz did not write. Choose a file that {writers} wrote."),
+                _("{path} is not a trace: it is JSON, but hookviz did not write it. Load a file that {writers} wrote."),
                 name,
             )
         )

@@ -484,7 +484,7 @@ def test_integer_exponents_are_explained() -> None:
 def test_the_note_states_the_broadcast_dimensions(shapes: Any, notes: list[str]) -> None:
     x, y = (torch.rand(shape, requires_grad=True) for shape in shapes)
     found = reasons(record_backward(x * y), "MulBackward0")
-    assert [reason.note.removeprefix("Summed over the broadcast ") for reason in found] == notes
+    assert [reason.note.removeprefix("Summed over each broadcast ") for reason in found] == notes
     assert {reason.verdict for reason in found} == {"explained"}
 
 
