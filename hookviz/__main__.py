@@ -1,4 +1,4 @@
-"""Run the command line without its script: ``python -m hookviz run train.py``; ``hookviz.command_line`` has the commands."""
+"""``python -m hookviz`` runs the command ``hookviz``; ``hookviz.command_line`` has its commands."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""All commands, each with a line about it and an example, and the overview that ``hookviz`` prints without arguments."""
+"""All commands, each with a line about it and an example, and the overview of them."""
 
 import argparse
 from typing import NamedTuple

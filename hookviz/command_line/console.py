@@ -76,7 +76,7 @@ def _open_console() -> "Console | None":
     return Console(highlight=False)
 
 
-def judge(severities: Iterable[str]) -> ExitStatus:
+def choose_status(severities: Iterable[str]) -> ExitStatus:
     """Return the exit status for findings of these severities.
 
     A remark alone is no reason to fail: it is worth knowing, and perhaps intended.

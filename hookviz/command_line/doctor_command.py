@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from hookviz.command_line.command_table import add_command
-from hookviz.command_line.console import AddParser, judge
+from hookviz.command_line.console import AddParser, choose_status
 from hookviz.command_line.program import program_environment
 from hookviz.command_line.table_output import add_output_options, write_table
 from hookviz.support.messages import _, join_first, join_sentences
@@ -56,7 +56,7 @@ def _check_thing(options: argparse.Namespace) -> int:
         except TypeError as error:
             raise ValueError(f"{name}: {error}") from None
     write_table(found, options, (), lambda: report_doctor(found))
-    return judge(finding.severity for finding in found)
+    return choose_status(finding.severity for finding in found)
 
 
 def _find(name: str, module: str, path: str) -> Any:

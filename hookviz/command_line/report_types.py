@@ -1,4 +1,4 @@
-"""What ``--json`` prints: the types of the reports, in the words of the API, and the JSON Schema that follows from them.
+"""What ``--json`` prints: the types of the reports, in the words of the API, and the JSON Schema of each.
 
 Steps and passes are counted from 0, as in Python; lines of code from 1.
 """

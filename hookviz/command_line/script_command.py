@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hookviz.api.trace import Trace, data_of
 from hookviz.command_line.command_table import add_command
-from hookviz.command_line.console import AddParser, ExitStatus, judge, write_line
+from hookviz.command_line.console import AddParser, ExitStatus, choose_status, write_line
 from hookviz.command_line.program import program_environment, run_program
 from hookviz.support.messages import _
 from hookviz.trace.trace import describe_counts
@@ -181,7 +181,7 @@ def _write_findings(trace: Trace) -> ExitStatus:
     findings = trace.findings
     for line in findings.lines():
         write_line(line, sys.stderr)
-    return judge(finding.severity for finding in findings)
+    return choose_status(finding.severity for finding in findings)
 
 
 def _write(write: Callable[[Path], None], path: Path | None) -> bool:

@@ -1,4 +1,4 @@
-"""A table as a command prints it: for a person, as Markdown for a pull request or an issue, or as JSON for a program."""
+"""A table as a command prints it: for a person, as Markdown for a pull request, or as JSON for a program."""
 
 import argparse
 import json

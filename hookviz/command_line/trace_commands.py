@@ -7,7 +7,7 @@ from pathlib import Path
 from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
 from hookviz.api.trace import Trace, data_of, load
 from hookviz.command_line.command_table import add_command
-from hookviz.command_line.console import AddParser, Command, ExitStatus, judge, write_timeline
+from hookviz.command_line.console import AddParser, Command, ExitStatus, choose_status, write_timeline
 from hookviz.command_line.reports import report_comparison, report_findings, report_hooks, report_steps
 from hookviz.command_line.table_output import add_json_option, add_output_options, write_json, write_table
 from hookviz.player.html_page import page
@@ -191,7 +191,7 @@ def _write_findings(options: argparse.Namespace) -> int:
     trace = read(options.trace, options)
     findings = trace.findings
     write_table(findings, options, trace.notes, lambda: report_findings(trace))
-    return judge(finding.severity for finding in findings)
+    return choose_status(finding.severity for finding in findings)
 
 
 def _write_hooks(options: argparse.Namespace) -> int:

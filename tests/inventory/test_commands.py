@@ -1,4 +1,4 @@
-"""For each command of ``python -m hookviz`` and each of its options a small program that uses it."""
+"""For each command of ``hookviz`` and each of its options a small program that uses it."""
 
 from pathlib import Path
 
