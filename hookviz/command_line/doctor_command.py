@@ -84,8 +84,10 @@ def _get_part(owner: Any, name: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
-        known = getattr(owner, "__dict__", {})
-        names = [x for x in {**known, **known.get("_modules", {})} if not x.startswith("_") and x != "training"]
+        from torch.nn import Module
+
+        known = dict(owner.named_children()) if isinstance(owner, Module) else getattr(owner, "__dict__", {})
+        names = [x for x in known if not x.startswith("_")]
         here = getattr(owner, "__name__", type(owner).__name__)
         text = _("{here} has no {name}. It has: {names}.")
         raise ValueError(text.format(here=here, name=name, names=join_first(names, MAX_NAMES))) from None

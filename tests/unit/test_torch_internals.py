@@ -208,8 +208,8 @@ def test_the_check_reports_that_torch_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert main(["check"]) == 1
-    assert capsys.readouterr().out.startswith("PyTorch is not installed")
+    assert main(["check"]) == 2
+    assert capsys.readouterr().err.startswith("hookviz: PyTorch is not installed")
 
 
 def test_entry_points_refuse_a_torch_that_lacks_an_internal(monkeypatch: pytest.MonkeyPatch) -> None:
