@@ -1,4 +1,4 @@
-"""Run the command line: ``python -m hookviz run train.py``; ``hookviz.command_line`` has the commands."""
+"""``python -m hookviz`` runs the command ``hookviz``; ``hookviz.command_line`` has its commands."""
 
 import sys
 

@@ -11,7 +11,7 @@ project = "hookviz"
 author = translated("The hookviz authors", current_language())
 language = LANGUAGE_TAGS[current_language()].replace("-", "_")
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "tools.site_extension"]
-exclude_patterns = ["map.md", "launch.md", "files", "extra", "templates"]
+exclude_patterns = ["map.md", "launch.md", "for_agents.md", "files", "extra", "templates"]
 templates_path = ["templates"]
 
 # The reference: autosummary makes a page for each name in the two last tables of its index, by templates/autosummary.
@@ -33,7 +33,7 @@ TABLES = {name for name in (*dir(TraceTables), *TraceTables.__annotations__) if 
 autosummary_context = {
     # Type → its members that other parts of hookviz use, and nobody else should.
     "hidden": {
-        "Comparison": ["content", "lines", "texts"],
+        "Comparison": ["caption", "content", "head", "lines", "texts"],
         "Hook": ["source_"],
         "Player": ["answer", "answered", "content", "flipped", "of", "show", "showing", "twin"],
         "RecordBlock": ["exit_requested", "write_exception"],

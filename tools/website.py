@@ -41,6 +41,7 @@ ENGLISH_ONLY = {
     "recording": translatable("Recording"),
     "plots": translatable("Plots"),
     "command_line": translatable("In a terminal and in tests"),
+    "agents": translatable("For coding agents"),
     "sharing": translatable("Sharing"),
     "installing": translatable("Installing"),
     "promises": translatable("Promises"),
@@ -50,11 +51,11 @@ and the guide with its pages is not translated."""
 COMMANDS = """\
 # Command line
 
-`python -m hookviz` records a script without a change to it, and shows saved traces: no notebook is needed.
+`hookviz` records a script without a change to it, and shows saved traces: no notebook is needed.
 
 ```console
-python -m hookviz run --record pass.json --page pass.html --keep 10 train.py --lr 0.1
-python -m hookviz findings pass.json
+hookviz run --record pass.json --page pass.html --keep 10 train.py --lr 0.1
+hookviz findings pass.json
 ```
 """
 CARD = """\
@@ -152,6 +153,7 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
         (source / "api" / "command_line.md").write_text(write_commands(), encoding="utf-8")
     (source / "map.md").write_text(write_overview(ran, language), encoding="utf-8")
     (source / "launch.md").write_text(write_launch_links(), encoding="utf-8")
+    shutil.copy(ROOT / "hookviz" / "command_line" / "for_agents.md", source)
     for name, make in runpy.run_path(str(SOURCE / "player.py"))["PAGES"].items():
         (source / name).write_text(make(), encoding="utf-8")
 

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from graphlib import TopologicalSorter
 from typing import Any
 
-from hookviz.support.messages import _
+from hookviz.support.messages import _, pluralize
 from hookviz.trace import CallRow, HookRow, ModuleRow, NodeOutput, StepRow, TraceData
 from hookviz.trace.cells import make_renumbering, renumber_tables
 
@@ -297,9 +297,10 @@ def match_graphs(this: TraceData, other: TraceData) -> list[dict[int, int]]:
     """
     if len(this.roots) != len(other.roots):
         raise ValueError(
-            _(
-                "These traces are not of the same program: this one has {here} backward pass(es), the other {there}."
-            ).format(here=len(this.roots), there=len(other.roots))
+            _("These traces are not of the same program: this one has {here}, the other {there}.").format(
+                here=pluralize(len(this.roots), _("{count} backward pass"), _("{count} backward passes")),
+                there=f"{len(other.roots):,}",
+            )
         )
     this_graph, other_graph = _Graph(this), _Graph(other)
     return [_match_pass(this_graph, other_graph, pass_id) for pass_id in range(len(this.roots))]
@@ -345,9 +346,13 @@ def _match_pass(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
     if len(roots[0]) != len(roots[1]):
         raise ValueError(
             _(
-                "These traces are not of the same program: pass {number} begins at {here} root(s) in this "
-                "one, and at {there} in the other."
-            ).format(number=pass_id + 1, here=len(roots[0]), there=len(roots[1]))
+                "These traces are not of the same program: pass {number} begins at {here} in this one, and at {there} "
+                "in the other."
+            ).format(
+                number=pass_id + 1,
+                here=pluralize(len(roots[0]), _("{count} root"), _("{count} roots")),
+                there=f"{len(roots[1]):,}",
+            )
         )
     root = _("at the root of pass {number}").format(number=pass_id + 1)
     pairs: list[tuple[NodeOutput | None, NodeOutput | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]

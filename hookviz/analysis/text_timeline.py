@@ -9,8 +9,8 @@ from hookviz.support.printable import describe_type, make_printable
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.hooks import name_of_effect
-from hookviz.trace.sentences import format_pass_number, format_scale, name_tensors
-from hookviz.trace.trace import involves_hook
+from hookviz.trace.sentences import describe_parameters, format_pass_number, format_scale, name_tensors
+from hookviz.trace.trace import describe_counts
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value, Values
 
@@ -143,13 +143,7 @@ def _check_width(width: object) -> int:
 
 def _write_title(trace: TraceData, width: int) -> list[TextLine]:
     """Write what the trace holds, and its notes on what could not be observed."""
-    counts = {"steps": f"{len(trace.rows):,}", "hooked": f"{sum(map(involves_hook, trace.rows)):,}"}
-    texts = [
-        _("Trace: {steps} steps, {hooked} of them hooks, {passes} backward pass(es).").format(
-            passes=f"{len(trace.roots):,}", **counts
-        ),
-        *map(make_printable, trace.notes),
-    ]
+    texts = [_("Trace: {counts}.").format(counts=describe_counts(trace)), *map(make_printable, trace.notes)]
     return [TextLine(line, "title") for text in texts for line in wrap(text, width)]
 
 
@@ -310,20 +304,16 @@ def _format_change(step: Step) -> str:
     nothing = "None" if can_be_none else ""
     before, after = (_format_briefly(values, labels, is_change) if values else nothing for values, labels in sides)
     change = " → ".join(filter(None, [before, after])) if is_change else before or after
-    if step.kind in _CHANGE_TEXTS:
-        return _(_CHANGE_TEXTS[step.kind]).format(change=change)
+    if step.kind == "optimizer_step":
+        return describe_parameters(change)
+    if step.kind in ("unscale", "rescale"):
+        return _("scale {change}").format(change=change)
     scaled = "" if step.scale is None else _("scaled by {scale}").format(scale=format_scale(step.scale))
     return join_list([change, name_of_effect(step.effect), scaled])
 
 
 _KINDS_WITH_NONE = ("compute", "tensor_hook", "full_backward_pre_hook", "full_backward_hook")
 """Kinds of step in which a missing gradient is the None that torch passed."""
-_CHANGE_TEXTS = {
-    "optimizer_step": N_("{change} parameter(s)"),
-    "unscale": N_("scale {change}"),
-    "rescale": N_("scale {change}"),
-}
-"""Kinds of step whose value is not a gradient → the text that says what it is."""
 
 
 def _format_briefly(values: Values, labels: tuple[str, ...], is_change: bool) -> str:

@@ -197,7 +197,7 @@ class TraceListings(TracePasses):
         >>> with x.register_hook(lambda grad: grad * 10), hookviz.record() as trace:
         ...     (x * x).backward()
         >>> print(trace.text(range(2, 5), width=80))
-        Trace: 5 steps, 1 of them hooks, 1 backward pass(es).
+        Trace: 5 steps, 1 of them a hook, 1 backward pass.
         step  what         name              before → after    hook at
         … steps 1 to 2 are left out (2)
         Pass 1 of 1: backward of MulBackward0

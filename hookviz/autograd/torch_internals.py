@@ -12,7 +12,7 @@ One wheel of each release from 2.0 to 2.15 was searched: "2.0" means 2.0 or earl
 ``_function_or`` declares a function that an older torch has elsewhere, or lacks without harm to the user's program:
 what stands in for it then loses a feature, and a note, or the text in the feature's place, says so.
 
-``python -m hookviz check`` compares this list with the installed torch; ``recorder/compatibility.py`` does that.
+``hookviz check`` compares this list with the installed torch; ``recorder/compatibility.py`` does that.
 """
 
 import importlib
@@ -107,7 +107,7 @@ def require_internals() -> None:
         raise RuntimeError(
             _(
                 "This PyTorch ({version}) lacks what hookviz needs to record a program without disturbing "
-                "it: {paths}. Run `python -m hookviz check` to see what does not work."
+                "it: {paths}. Run `hookviz check` to see what does not work."
             ).format(version=torch.__version__, paths=", ".join(_MISSING))
         )
 

@@ -1,1 +1,1 @@
-"""The command line, ``python -m hookviz``: commands for saved traces, and one that records a script."""
+"""The command line, ``hookviz``: commands for saved traces, and one that records a script."""

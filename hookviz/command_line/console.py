@@ -5,12 +5,11 @@ They write in colours where rich is installed, and also on consoles that lack ch
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, TextIO
 
 from hookviz.analysis.text_timeline import Role, TextLine
-from hookviz.api.trace import Trace
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +25,7 @@ class ExitStatus(IntEnum):
 
     GOOD = 0
     FOUND = 1
-    """``findings`` lists an error or a warning, ``check`` a difference."""
+    """``findings`` or ``doctor`` lists an error or a warning, ``check`` or ``diff`` a difference."""
     FAILED = 2
     """The arguments are wrong, or a file cannot be read or written; also the status of ``argparse``."""
 
@@ -61,9 +60,14 @@ def write_timeline(lines: Sequence[TextLine]) -> None:
         console.print(Text(line.text, style=_STYLES.get(line.role, "")), soft_wrap=True)
 
 
+def is_utf8(stream: TextIO) -> bool:
+    """Return whether a stream can write every character."""
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+
 def _open_console() -> "Console | None":
     """Return a console of rich; None without rich, or if standard output is not a terminal for all characters."""
-    if not sys.stdout.isatty() or (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
+    if not sys.stdout.isatty() or not is_utf8(sys.stdout):
         return None
     try:
         from rich.console import Console
@@ -72,13 +76,9 @@ def _open_console() -> "Console | None":
     return Console(highlight=False)
 
 
-def report_findings(trace: Trace, stream: TextIO | None = None, width: int | None = None) -> ExitStatus:
-    """Write the findings to ``stream`` (standard output if None), and return the exit status.
+def choose_status(severities: Iterable[str]) -> ExitStatus:
+    """Return the exit status for findings of these severities.
 
     A remark alone is no reason to fail: it is worth knowing, and perhaps intended.
     """
-    findings = trace.findings
-    for line in findings.lines(width):
-        write_line(line, stream)
-    is_bad = any(finding.is_bad for finding in findings)
-    return ExitStatus.FOUND if is_bad else ExitStatus.GOOD
+    return ExitStatus.FOUND if any(severity != "remark" for severity in severities) else ExitStatus.GOOD

@@ -4,33 +4,57 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hookviz.api.trace import Trace, data_of
-from hookviz.command_line.console import AddParser, ExitStatus, report_findings, write_line
+from hookviz.command_line.command_table import add_command
+from hookviz.command_line.console import AddParser, ExitStatus, choose_status, write_line
 from hookviz.command_line.program import program_environment, run_program
 from hookviz.support.messages import _
+from hookviz.trace.trace import describe_counts
+
+if TYPE_CHECKING:
+    from hookviz.recorder.record_entry import RecordBlock
+
+RECORD_OPTIONS = ("every", "keep", "until", "on_trouble", "statistics", "cuts")
+"""The options that ``run`` passes to ``hookviz.record``."""
 
 
 def add_run_command(add_parser: AddParser) -> None:
     """Add the command by ``add_parser``, the method of argparse's subparsers."""
-    about = _("run a script as python would, record its passes, and print what is wrong to standard error")
-    command = add_parser(
-        "run",
-        help=about,
-        description=about,
-        epilog=_(
-            "The exit status is that of the script if it is not 0; else 2 if a file cannot be written; "
-            "else, with --check, 1 for a warning or an error and 2 if nothing was recorded; else 0. Only "
-            "the main thread's backward passes are recorded, and a process that is killed saves nothing."
-        ),
-        usage=_("python -m hookviz run [options] script.py [arguments of the script]"),
+    more = _(
+        "The script runs as python would run it, and the findings go to standard error. The exit status is that of "
+        "the script if it is not 0; else 2 if a file cannot be written; else, with --check, 1 for a warning or an "
+        "error and 2 if nothing was recorded; else 0. Only the main thread's backward passes are recorded, and a "
+        "process that is killed saves nothing."
     )
+    command = add_command(add_parser, "run", _run_recorded, more)
+    command.usage = _("hookviz run [options] script.py [arguments of the script]")
+    _add_file_options(command)
+    _add_record_options(command)
+    command.add_argument(
+        "--check",
+        action="store_true",
+        help=_("exit with status 1 if a warning or an error is found, and 2 if nothing was recorded"),
+    )
+    command.add_argument("-m", action="store_true", dest="is_module", help=_("run a module, as python -m does"))
+    command.add_argument(
+        "program",
+        nargs=argparse.REMAINDER,
+        metavar="…",
+        help=_("the script and its arguments; options of hookviz come before it"),
+    )
+
+
+def _add_file_options(command: argparse.ArgumentParser) -> None:
+    """Add the options that name a file to write."""
     command.add_argument(
         "--record",
         type=Path,
         metavar="FILE",
-        help=_("save what was recorded, as trace.save(...) does, also if the script fails"),
+        help=_("save what was recorded as a trace, which the other commands read, also if the script fails"),
     )
     command.add_argument(
         "--page",
@@ -39,6 +63,19 @@ def add_run_command(add_parser: AddParser) -> None:
         help=_("write what was recorded as a page that plays without Python, also if the script fails"),
     )
     command.add_argument(
+        "--on-trouble",
+        type=Path,
+        metavar="FILE",
+        help=_(
+            "write a page (.html) or a trace (.json) only if the script raises, or if --until stops the recording, "
+            "and then at once"
+        ),
+    )
+
+
+def _add_record_options(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``hookviz.record``."""
+    command.add_argument(
         "--every",
         type=int,
         default=1,
@@ -46,6 +83,11 @@ def add_run_command(add_parser: AddParser) -> None:
         help=_("record the first backward pass and every N-th one after it (default: each one)"),
     )
     command.add_argument("--keep", type=int, metavar="N", help=_("keep only the last N recorded passes"))
+    command.add_argument(
+        "--until",
+        choices=("nan",),
+        help=_("stop recording after the first pass with NaN or Inf; the script runs on"),
+    )
     command.add_argument(
         "--statistics",
         choices=("all", "norm"),
@@ -59,19 +101,6 @@ def add_run_command(add_parser: AddParser) -> None:
         action="store_true",
         help=_("follow each op, and name the line that cuts a parameter off from the loss"),
     )
-    command.add_argument(
-        "--check",
-        action="store_true",
-        help=_("exit with status 1 if a warning or an error is found, and 2 if nothing was recorded"),
-    )
-    command.add_argument("-m", action="store_true", dest="is_module", help=_("run a module, as python -m does"))
-    command.add_argument(
-        "program",
-        nargs=argparse.REMAINDER,
-        metavar="…",
-        help=_("the script and its arguments; options of hookviz come before it"),
-    )
-    command.set_defaults(run=_run_recorded, fail=command.error)
 
 
 def _run_recorded(options: argparse.Namespace) -> int:
@@ -80,24 +109,29 @@ def _run_recorded(options: argparse.Namespace) -> int:
 
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
-        options.fail(_("name the script to run, such as python -m hookviz run train.py"))
+        options.fail(_("name the script to run, such as hookviz run train.py"))
     for path in (options.record, options.page):
         _check_folder(path)
     process = os.getpid()
     with program_environment(program, options.is_module):
-        how = {"every": options.every, "keep": options.keep, "statistics": options.statistics, "cuts": options.cuts}
-        block = record(**how)
+        block = record(**{name: getattr(options, name) for name in RECORD_OPTIONS})
         from hookviz.recorder.torch_patches import own_recording
 
         with block as trace:
             recording = own_recording()
             assert recording is not None  # it has just begun
             recording.gives_way = True
-            status = run_program(program, options.is_module, block.end)
+            status = run_program(program, options.is_module, partial(_end, block))
         if os.getpid() != process:  # a child that the program forked has come to its end here
             raise SystemExit(status)
     found = _report_own_recording(options) if recording.has_given_way else _report_trace(trace, options)
     return status or found
+
+
+def _end(block: "RecordBlock", error: BaseException | None = None) -> None:
+    """End the recording when the program ends; an exception does not leave the block, so it is written here."""
+    block.end(error)
+    block.write_exception(error)
 
 
 def _check_folder(path: Path | None) -> None:
@@ -126,26 +160,28 @@ def _report_own_recording(options: argparse.Namespace) -> int:
 def _report_trace(trace: Trace, options: argparse.Namespace) -> int:
     """Save what was recorded and write the findings to standard error; return the exit status."""
     sys.stdout.flush()
-    counts = {"steps": f"{len(trace.steps):,}", "passes": f"{len(trace.pass_numbers):,}"}
     notes = [
         note.text for note in data_of(trace).remarks if note.fact not in ("trace.empty", "raised")
     ]  # these are about the with statement
     for line in (
-        (
-            _("hookviz recorded {steps} steps of {passes} backward pass(es).")
-            if trace.steps
-            else _(
-                "hookviz recorded nothing: the script ran no backward pass in its main thread, and called no module."
-            )
-        ).format(**counts),
+        _("hookviz recorded {counts}.").format(counts=describe_counts(data_of(trace)))
+        if trace.steps
+        else _("hookviz recorded nothing: the script ran no backward pass in its main thread, and called no module."),
         *notes,
     ):
         write_line(line, sys.stderr)
     is_written = [_write(trace.save, options.record), _write(trace.to_html, options.page)]
-    status = report_findings(trace, sys.stderr) if trace.steps else ExitStatus.FAILED
+    status = _write_findings(trace) if trace.steps else ExitStatus.FAILED
     if not all(is_written):
         return ExitStatus.FAILED
     return status if options.check else ExitStatus.GOOD
+
+
+def _write_findings(trace: Trace) -> ExitStatus:
+    findings = trace.findings
+    for line in findings.lines():
+        write_line(line, sys.stderr)
+    return choose_status(finding.severity for finding in findings)
 
 
 def _write(write: Callable[[Path], None], path: Path | None) -> bool:

@@ -1,4 +1,4 @@
-"""The commands for a saved trace: ``page``, ``animate``, ``text`` and ``findings``."""
+"""The commands for saved traces: ``findings``, ``hooks``, ``text``, ``page``, ``animate`` and ``diff``."""
 
 import argparse
 import sys
@@ -6,56 +6,51 @@ from pathlib import Path
 
 from hookviz.analysis.text_timeline import MAX_PRINTED_STEPS, choose_printed_steps, make_timeline
 from hookviz.api.trace import Trace, data_of, load
-from hookviz.command_line.console import AddParser, Command, ExitStatus, report_findings, write_line, write_timeline
+from hookviz.command_line.command_table import add_command
+from hookviz.command_line.console import AddParser, Command, ExitStatus, choose_status, write_timeline
+from hookviz.command_line.reports import report_comparison, report_findings, report_hooks, report_steps
+from hookviz.command_line.table_output import add_json_option, add_output_options, write_json, write_table
 from hookviz.player.html_page import page
-from hookviz.support.columns import find_terminal_width, wrap
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, pluralize
 
 _NOT_A_RANGE = N_("{text} is not a range of steps: give two numbers such as 3-10.")
 
 
-MIN_WIDTH = 40
-"""The shortest longest line of a table, in columns."""
-
-
 def add_trace_commands(add_parser: AddParser) -> None:
     """Add the commands by ``add_parser``, the method of argparse's subparsers."""
-    _add_page_options(
-        _add_command(
-            add_parser, "page", _("write a page that plays a trace, without Python, server or network"), _write_page
-        )
-    )
-    _add_animate_options(
-        _add_command(add_parser, "animate", _("write an animation of a trace, for slides and chats"), _write_animation)
-    )
-    _add_text_options(
-        _add_command(add_parser, "text", _("print a trace as a timeline: one line per step"), _write_text)
-    )
-    findings = _(
-        "print what is wrong in a trace: NaN, Inf and zeros, hooks that did not fire, parameters without a gradient, "
-        "and faults of the training"
-    )
-    status = _(
-        "The exit status is 0 if nothing worse than a remark was found, 1 for a warning or an error, 2 if the trace "
-        "cannot be read."
-    )
-    _add_width(_add_command(add_parser, "findings", findings, _write_findings, status))
+    worse = _("The exit status is 0 if nothing worse than a remark was found, 1 for a warning or an error.")
+    add_output_options(_add_command(add_parser, "findings", _write_findings, worse))
+    add_output_options(_add_command(add_parser, "hooks", _write_hooks))
+    _add_text_options(_add_command(add_parser, "text", _write_text))
+    _add_page_options(_add_command(add_parser, "page", _write_page))
+    _add_animate_options(_add_command(add_parser, "animate", _write_animation))
+    differs = _("The exit status is 0 if no gradient differs, 1 if one does, 2 if the traces cannot be compared.")
+    diff = _add_command(add_parser, "diff", _write_differences, differs)
+    diff.add_argument("other", type=Path, help=_("the trace of the same program to compare with it"))
+    add_output_options(diff)
 
 
-def _add_width(command: argparse.ArgumentParser) -> None:
-    """Add the option that a command with a table has."""
-    text = _("the longest line, in characters, at least {least} (default: the width of the terminal)")
-    command.add_argument("--width", type=parse_width, help=text.format(least=MIN_WIDTH))
-
-
-def _add_command(
-    add_parser: AddParser, name: str, about: str, run: Command, more: str | None = None
-) -> argparse.ArgumentParser:
-    """Add a command that reads a saved trace; ``more`` stands at the end of its help."""
-    command = add_parser(name, help=about, description=about, epilog=more)
-    command.add_argument("trace", type=Path, help=_("a file that trace.save(...) wrote"))
-    command.set_defaults(run=run)
+def _add_command(add_parser: AddParser, name: str, run: Command, more: str | None = None) -> argparse.ArgumentParser:
+    """Add a command that reads a saved trace."""
+    command = add_command(add_parser, name, run, more)
+    text = _("a trace: a file that hookviz run --record or trace.save(...) wrote")
+    command.add_argument("trace", type=Path, help=text)
     return command
+
+
+def read(path: Path, options: argparse.Namespace) -> Trace:
+    """Load a saved trace.
+
+    Raises:
+        OSError, ValueError: as ``hookviz.load`` does; or it is a script, which has to be recorded first.
+    """
+    if path.suffix == ".py":
+        text = _(
+            "{path} is a script. Record it first: hookviz run --record pass.json {path}, then: "
+            "hookviz {command} pass.json"
+        )
+        raise ValueError(text.format(path=path, command=options.command))
+    return load(path)
 
 
 def _add_page_options(command: argparse.ArgumentParser) -> None:
@@ -109,9 +104,11 @@ def _add_text_options(command: argparse.ArgumentParser) -> None:
         ).format(half=MAX_PRINTED_STEPS // 2),
     )
     which.add_argument("--all", action="store_true", help=_("show all steps"))
-    command.add_argument(
+    how = command.add_mutually_exclusive_group()
+    how.add_argument(
         "--width", type=int, help=_("the longest line, in characters (default: the width of the terminal)")
     )
+    add_json_option(how)
 
 
 def parse_range(text: str) -> range:
@@ -145,33 +142,21 @@ def _require_steps(trace: Trace, steps: range | None) -> None:
         )
 
 
-def parse_width(text: str) -> int:
-    """Parse the length of the longest line.
-
-    >>> parse_width("80")
-    80
-    """
-    if not text.isdecimal() or int(text) < MIN_WIDTH:
-        raise argparse.ArgumentTypeError(
-            _("{text} is not a width: give a whole number of at least {least}.").format(text=text, least=MIN_WIDTH)
-        )
-    return int(text)
-
-
 def _write_animation(options: argparse.Namespace) -> int:
     """Write a saved trace as an animation."""
-    trace = load(options.trace)
+    trace = read(options.trace, options)
     _require_steps(trace, options.steps)
     path = options.output or options.trace.with_suffix(".gif")
     trace.animate(path, steps=options.steps, width=options.width, seconds=options.seconds, dark=options.dark)
     count = len(trace.steps) if options.steps is None else len(options.steps)
-    print(_("{path} is written: {steps} steps.").format(path=path, steps=count))
+    steps = pluralize(count, _("{count} step"), _("{count} steps"))
+    print(_("{path} is written: {steps}.").format(path=path, steps=steps))
     return ExitStatus.GOOD
 
 
 def _write_page(options: argparse.Namespace) -> int:
     """Write a saved trace as an HTML page to a file, or to standard output if the output is ``-``."""
-    trace = load(options.trace)
+    trace = read(options.trace, options)
     contents = {"source": options.source, "values": options.values}
     if options.output == "-":
         sys.stdout.buffer.write(page(data_of(trace), options.title, **contents).encode())
@@ -184,8 +169,11 @@ def _write_page(options: argparse.Namespace) -> int:
 
 def _write_text(options: argparse.Namespace) -> int:
     """Write a saved trace as a timeline to standard output."""
-    trace = load(options.trace)
+    trace = read(options.trace, options)
     _require_steps(trace, options.steps)
+    if options.json:
+        write_json(report_steps(trace, options.steps))
+        return ExitStatus.GOOD
     steps = options.steps if options.steps or options.all else choose_printed_steps(data_of(trace))
     write_timeline(
         make_timeline(
@@ -199,14 +187,24 @@ def _write_text(options: argparse.Namespace) -> int:
 
 
 def _write_findings(options: argparse.Namespace) -> int:
-    """Write the findings of a saved trace to standard output."""
-    return report_findings(_load_with_notes(options), width=options.width)
+    """Write the findings of a saved trace, and the notes on what could not be observed, to standard output."""
+    trace = read(options.trace, options)
+    findings = trace.findings
+    write_table(findings, options, trace.notes, lambda: report_findings(trace))
+    return choose_status(finding.severity for finding in findings)
 
 
-def _load_with_notes(options: argparse.Namespace) -> Trace:
-    """Load a saved trace, and write its notes, on what could not be observed, to standard output."""
-    trace = load(options.trace)
-    for note in trace.notes:
-        for line in wrap(note, options.width or find_terminal_width()):
-            write_line(line)
-    return trace
+def _write_hooks(options: argparse.Namespace) -> int:
+    """Write all hooks of a saved trace, and the notes on what could not be observed, to standard output."""
+    trace = read(options.trace, options)
+    write_table(trace.hooks, options, trace.notes, lambda: report_hooks(trace))
+    return ExitStatus.GOOD
+
+
+def _write_differences(options: argparse.Namespace) -> int:
+    """Write the gradients that differ between two saved traces to standard output."""
+    this, other = (read(path, options) for path in (options.trace, options.other))
+    found = this.diff(other)
+    which = _("This trace is {this}, the other is {other}.").format(this=options.trace, other=options.other)
+    write_table(found, options, [which, found.sentence] if found else [which], lambda: report_comparison(found))
+    return ExitStatus.FOUND if found else ExitStatus.GOOD

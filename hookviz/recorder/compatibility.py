@@ -13,7 +13,7 @@ import torch
 from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
 from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
 from hookviz.support.columns import count_columns, pad
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, pluralize
 from hookviz.support.version import VERSION
 
 USES: dict[str, str] = {
@@ -105,14 +105,14 @@ class Report:
 
     def _format_use(self, use: Use) -> str:
         """Return how many points of a use were checked, and how many of them differ or are missing."""
-        total = self.checked[use]
+        total = pluralize(self.checked[use], _("{count} point"), _("{count} points"))
         differing, missing = (sum(found.use == use for found in list_) for list_ in (self.mismatches, self.gaps))
         if differing:
-            return _("{total} points, different: {count}").format(count=differing, total=total)
+            return _("{total}, different: {count}").format(count=differing, total=total)
         return (
-            _("{total} points, {count} of them in a newer PyTorch only").format(count=missing, total=total)
+            _("{total}, {count} of them in a newer PyTorch only").format(count=missing, total=total)
             if missing
-            else _("{total} points, as expected").format(total=total)
+            else _("{total}, as expected").format(total=total)
         )
 
 

@@ -1,6 +1,6 @@
 """Tests how torch behaves where hookviz relies on it: each small program checks one behaviour.
 
-Each function returns whether torch still behaves as expected. ``python -m hookviz check`` runs them all.
+Each function returns whether torch still behaves as expected. ``hookviz check`` runs them all.
 """
 
 import sys

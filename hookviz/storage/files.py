@@ -26,7 +26,15 @@ from hookviz.trace import TraceData
 from hookviz.trace.cells import Change, declared_columns, declared_tables, is_long, make_change, marks_of, row_type_of
 from hookviz.trace.columns import Nested
 
-_NOT_JSON = N_("{path} is not a trace: it is not JSON ({why}). Load a file that trace.save(...) wrote.")
+_NOT_JSON = N_("{path} is not a trace: it is not JSON ({why}). Load a file that {writers} wrote.")
+_DAMAGED_JSON = N_(
+    "{path} is a damaged trace: its JSON breaks off or has a fault ({why}). Copy it again, or record it again with "
+    "{writers}."
+)
+_WRITERS = N_("trace.save(...) or hookviz run --record FILE")
+"""What writes a trace, in Python and in a terminal."""
+_BEGINNING = f'{{"format": "{FORMAT}"'.encode()
+"""How the file of a trace begins."""
 
 
 @gc_paused()
@@ -89,8 +97,15 @@ def read_trace(path: str | Path) -> TraceData:
     except DamagedError as error:
         fault = str(error)
     if fault:
-        raise ValueError(_("{path} is a damaged trace: {why}. Save it again.").format(path=name, why=fault))
+        raise ValueError(
+            _("{path} is a damaged trace: {why}. Copy it again, or record it again.").format(path=name, why=fault)
+        )
     return trace
+
+
+def _fill(text: str, name: str, **parts: object) -> str:
+    """Fill a message about the file ``name``."""
+    return text.format(path=name, writers=_(_WRITERS), **parts)
 
 
 def _read_bytes(path: Path, name: str) -> bytes:
@@ -98,22 +113,24 @@ def _read_bytes(path: Path, name: str) -> bytes:
     try:
         status = path.stat()
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            raise ValueError(
-                _("{path} is not an ordinary file: load a file that trace.save(...) wrote.").format(path=name)
-            )
+            raise ValueError(_fill(_("{path} is not an ordinary file: load a file that {writers} wrote."), name))
         if status.st_size > MAX_FILE_SIZE:
             raise ValueError(
                 _(
                     "{path} is larger than {most} MB, and hookviz does not read larger files. Record less: "
-                    "hv.record(keep=...) keeps the last passes."
+                    "hv.record(keep=10) or hookviz run --keep 10 keeps the last passes."
                 ).format(path=name, most=f"{MAX_FILE_SIZE // 2**20:,}")
             )
         with path.open("rb") as file:
             return file.read(status.st_size)
     except FileNotFoundError:
         raise FileNotFoundError(
-            _("There is no file {path}: check the name, or save a trace there with trace.save(...).").format(path=name)
+            _fill(_("There is no file {path}: check the name, or write a trace there with {writers}."), name)
         ) from None
+    except IsADirectoryError as error:
+        raise IsADirectoryError(
+            _("{path} cannot be read: it is a folder. Name a file in it.").format(path=name)
+        ) from error
     except OSError as error:
         raise type(error)(_("{path} cannot be read: {why}.").format(path=name, why=error.strerror)) from None
 
@@ -128,15 +145,22 @@ def _refuse_constant(constant: str) -> None:
 
 def _parse_json(content: bytes, name: str) -> Any:
     """Parse the JSON object of a trace file whose version this hookviz can read."""
+    if not content.strip():
+        raise ValueError(_fill(_("{path} is empty. Record it again with {writers}."), name))
     try:
         data = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except (UnicodeDecodeError, json.JSONDecodeError, _ConstantError, RecursionError) as error:
-        raise ValueError(_(_NOT_JSON).format(path=name, why=error)) from None
+        is_cut = isinstance(error, json.JSONDecodeError) and content.startswith(_BEGINNING)
+        text = _DAMAGED_JSON if is_cut else _NOT_JSON
+        raise ValueError(_fill(_(text), name, why=error)) from None
     except ValueError:  # Python refuses whole numbers of more than 4,300 digits
-        raise ValueError(_(_NOT_JSON).format(path=name, why=_("a number has too many digits"))) from None
+        raise ValueError(_fill(_(_NOT_JSON), name, why=_("a number has too many digits"))) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
         raise ValueError(
-            _("{path} is not a trace: it is JSON, but trace.save(...) did not write it.").format(path=name)
+            _fill(
+                _("{path} is not a trace: it is JSON, but hookviz did not write it. Load a file that {writers} wrote."),
+                name,
+            )
         )
     if data["version"] > VERSION:
         version = data["version"] if data["version"] < 10**6 else "…"

@@ -64,6 +64,16 @@ class Table(Sequence[RowT], Generic[RowT]):
         """Return the texts of the cells, row by row, without the head."""
         return [tuple(self._cells(row)) for row in self._rows]
 
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self._head
+
+    @property
+    def caption(self) -> str:
+        """The text below the table; of a table without rows the text in its place."""
+        return self._below if self._rows else self._nothing or ""
+
     def __repr__(self) -> str:
         return "\n".join([*self.lines(), *([self._below] if self._below and self._rows else [])])
 

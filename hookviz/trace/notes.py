@@ -158,7 +158,7 @@ _TEXTS: dict[str, str] = {
     "trouble.file.failed": N_("hookviz could not write {path} ({error}). The trace is still in your program."),
     "whatif.raised": N_("The function raised {error}"),
     "why.real": N_("Only the real part is taken, because the tensor is real."),
-    "why.summed": N_("Summed over the broadcast dimension(s) {dims}."),
+    "why.summed": N_("Summed over each broadcast dimension: {dims}."),
 }
 """Fact → the sentence that says it."""
 

@@ -312,15 +312,26 @@ def _say_unobserved(step: Step, _parts: dict[str, str | None]) -> str:
 def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
     optimizer = step.row.optimizer
     kind = "" if optimizer is None else step.trace.optimizers[optimizer].kind
+    parameters = describe_parameters(parts["after"] or "")
     around = step.trace.lookup.hooks_around.get(step.index)
     hook = None if around is None else make_step(step.trace, around)
     if hook is None or hook.hook is None:
-        text = _("{on} ({kind}) takes its step; it holds {after} parameter(s).").format(kind=kind, **parts)
+        text = _("{on} ({kind}) takes its step; it holds {parameters}.")
+        text = text.format(on=step.on, kind=kind, parameters=parameters)
     else:
-        text = _("{hook} on {owner} lets {on} ({kind}) take its step; it holds {after} parameter(s).")
-        text = text.format(kind=kind, **{**parts, "hook": hook.hook.label, "owner": hook.on})
+        text = _("{hook} on {owner} lets {on} ({kind}) take its step; it holds {parameters}.")
+        text = text.format(hook=hook.hook.label, owner=hook.on, on=step.on, kind=kind, parameters=parameters)
     edits = describe_gradient_edits(list_gradient_edits(step.trace, step.index))
     return join_sentences([text, *([edits] if edits else [])])
+
+
+def describe_parameters(count: str) -> str:
+    """Say how many parameters an optimizer holds.
+
+    >>> describe_parameters("1"), describe_parameters("4")
+    ('1 parameter', '4 parameters')
+    """
+    return _("1 parameter") if count == "1" else _("{count} parameters").format(count=count)
 
 
 def _say_unscale(step: Step, parts: dict[str, str | None]) -> str:

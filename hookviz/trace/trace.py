@@ -1,6 +1,6 @@
 """The data of a trace with its steps: what ``record()`` observed, in order."""
 
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_list, pluralize
 from hookviz.support.table import Table
 from hookviz.trace.hook_facts import HOOK_KINDS
 from hookviz.trace.named_tables import NamedTables
@@ -33,19 +33,26 @@ class TraceData(NamedTables):
     def __repr__(self) -> str:
         if not self.rows:
             return " ".join(self.notes or [Note.of("trace.empty").text])
-        hooked = sum(map(involves_hook, self.rows))
-        parts = {"steps": len(self.rows), "hooked": hooked, "passes": len(self.roots)}
         numbers = [_say_numbers(self)] if self.lacks_passes else []
         return " ".join(
             [
-                _(
-                    "Trace: {steps} steps, {hooked} of them hooks, {passes} backward pass(es). Display it in "
-                    "Jupyter to step through it."
-                ).format(**parts),
+                _("Trace: {counts}. Display it in Jupyter to step through it.").format(counts=describe_counts(self)),
                 *numbers,
                 *self.notes,
             ]
         )
+
+
+def describe_counts(trace: TraceData) -> str:
+    """Say how many steps, hooks and passes a trace holds, as a part of a sentence."""
+    hooked = sum(map(involves_hook, trace.rows))
+    return join_list(
+        [
+            pluralize(len(trace.rows), _("{count} step"), _("{count} steps")),
+            pluralize(hooked, _("{count} of them a hook"), _("{count} of them hooks")),
+            pluralize(len(trace.roots), _("{count} backward pass"), _("{count} backward passes")),
+        ]
+    )
 
 
 def _say_numbers(trace: TraceData) -> str:

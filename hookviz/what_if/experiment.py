@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hookviz.analysis.alignment import align
 from hookviz.api.display import Displayable
 from hookviz.api.trace import Trace
-from hookviz.support.messages import N_, _, join_list
+from hookviz.support.messages import N_, _, join_list, pluralize
 from hookviz.support.printable import describe_type
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, TraceData
@@ -222,8 +222,9 @@ class WhatIf(Displayable):
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.values.items())
-        summary = _("What if: {hooks} hook(s) that you can switch off, in {passes} recorded passes.").format(
-            hooks=len(self.hooks), passes=len(self._runs)
+        summary = _("What if: {hooks} that you can switch off, in {passes}.").format(
+            hooks=pluralize(len(self.hooks), _("{count} hook"), _("{count} hooks")),
+            passes=pluralize(len(self._runs), _("{count} recorded pass"), _("{count} recorded passes")),
         )
         without_hooks = (
             _("What if: one recorded pass, without hooks to switch off. Values: {values}.").format(values=values)

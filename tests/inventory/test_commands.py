@@ -1,4 +1,4 @@
-"""For each command of ``python -m hookviz`` and each of its options a small program that uses it."""
+"""For each command of ``hookviz`` and each of its options a small program that uses it."""
 
 from pathlib import Path
 
@@ -106,6 +106,20 @@ def test_run_check(hookviz: Commands) -> None:
     hookviz("run", "--check", "train.py", status=1)
 
 
+def test_run_until(hookviz: Commands) -> None:
+    (hookviz.folder / "train.py").write_text(SCRIPT + "for n in (0, 1):\n    (weight * n).log().backward()\n")
+    hookviz("run", "--until", "nan", "--record", "new.json", "train.py")
+    assert hv.load("new.json").pass_numbers == [1, 2, 3, 4]
+
+
+def test_run_on_trouble(hookviz: Commands) -> None:
+    hookviz("run", "--on-trouble", "crash.html", "train.py")
+    assert not (hookviz.folder / "crash.html").exists()
+    (hookviz.folder / "train.py").write_text(SCRIPT + "raise ValueError\n")
+    hookviz("run", "--on-trouble", "crash.html", "train.py", status=1)
+    assert "<html" in hookviz.read("crash.html")
+
+
 # -- page
 
 
@@ -181,6 +195,10 @@ def test_text_all(hookviz: Commands) -> None:
     assert "are left out" not in hookviz("text", "long.json", "--all")
 
 
+def test_text_json(hookviz: Commands) -> None:
+    assert '"kind": "tensor_hook"' in hookviz("text", "pass.json", "--json")
+
+
 def test_text_width(hookviz: Commands) -> None:
     assert max(map(len, hookviz("text", "pass.json", "--width", "72").splitlines())) <= 72
 
@@ -202,21 +220,54 @@ def test_findings(hookviz: Commands) -> None:
     assert "Nothing was found." in hookviz("findings", "pass.json", status=0)
 
 
-@pytest.mark.parametrize("command", ["findings"])
-def test_width_of_a_table(command: str, hookviz: Commands) -> None:
+TABLES = {
+    "findings": (["silent.json"], 1),
+    "hooks": (["silent.json"], 0),
+    "diff": (["pass.json", "other.json"], 1),
+    "doctor": (["hooks_of_mine:c_hook"], 1),
+}
+"""Command that prints a table → its arguments, and its exit status."""
+
+
+@pytest.mark.parametrize("command", TABLES)
+def test_output_of_a_table(command: str, hookviz: Commands) -> None:
     save_a_silent_hook()
-    narrow = hookviz(command, "silent.json", "--width", "60", status=1)
-    wide = hookviz(command, "silent.json", "--width", "400", status=1)
-    assert len(narrow.splitlines()) > len(wide.splitlines())
+    save_another_pass()
+    (hookviz.folder / "hooks_of_mine.py").write_text("def c_hook(grad):\n    grad *= 2\n")
+    arguments, status = TABLES[command]
+    narrow = hookviz(command, *arguments, "--width", "60", status=status)
+    wide = hookviz(command, *arguments, "--width", "400", status=status)
+    assert "c_hook" in narrow and len(narrow.splitlines()) > len(wide.splitlines())
+    assert hookviz(command, *arguments, "--json", status=status).startswith("{")
+    assert "| --- |" in hookviz(command, *arguments, "--markdown", status=status)
+
+
+def save_another_pass() -> None:
+    """Save the pass of ``pass.json`` without its hook."""
+    x = torch.tensor(3.0, requires_grad=True)
+    with hv.record() as trace:
+        (x * x).backward()
+    trace.save("other.json")
+
+
+def test_hooks(hookviz: Commands) -> None:
+    save_a_silent_hook()
+    assert "Call the module itself" in " ".join(hookviz("hooks", "silent.json").split())
+    assert "in each pass" in hookviz("hooks", "pass.json")
+
+
+def test_for_agents(hookviz: Commands) -> None:
+    assert "certainty" in hookviz("for-agents")
 
 
 def test_check(hookviz: Commands) -> None:
     assert "PyTorch" in hookviz("check")
+    assert '"uses"' in hookviz("check", "--json")
 
 
 def test_no_command_accepts_a_file_that_is_no_trace(hookviz: Commands) -> None:
-    for command in ("page", "text", "findings"):
-        assert "train.py" in hookviz(command, "train.py", status=2)
+    for command in ("page", "text", "findings", "hooks", "animate"):
+        assert "other.txt" in hookviz(command, "other.txt", status=2)
 
 
 def test_wrong_arguments(hookviz: Commands) -> None:

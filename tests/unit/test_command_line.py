@@ -1,4 +1,4 @@
-"""The commands ``text``, ``findings`` and ``run``: what they print, write and return."""
+"""The commands ``text``, ``findings``, ``diff`` and ``run``: what they print, write and return."""
 
 import io
 import os
@@ -172,6 +172,32 @@ def test_findings_returns_2_for_a_file_that_is_no_trace(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.count("hookviz: ") == 2
 
 
+@pytest.mark.parametrize("command", ["findings", "hooks", "text", "page", "animate", "diff"])
+def test_a_script_in_place_of_a_trace_is_told_how_to_be_recorded(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "train.py", *["b.json"] * (command == "diff")]) == 2
+    record, then = "hookviz run --record pass.json train.py", f"hookviz {command} pass.json"
+    assert capsys.readouterr().err == f"hookviz: train.py is a script. Record it first: {record}, then: {then}\n"
+
+
+# -- diff
+
+
+def test_diff_returns_whether_a_gradient_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = save(recorded(), tmp_path / "one.json"), save(other := recorded(), tmp_path / "two.json")
+    assert main(["diff", one, two]) == 0
+    assert "No gradient differs" in capsys.readouterr().out
+    x = torch.tensor(3.0, requires_grad=True)
+    with hv.record() as plain:
+        (x * x).backward()
+    zero = record_zero()
+    assert main(["diff", save(plain, tmp_path / "plain.json"), save(zero, tmp_path / "zero.json")]) == 1
+    assert repr(plain.diff(zero)) in capsys.readouterr().out
+    assert main(["diff", one, save(plain, tmp_path / "plain.json")]) == 2
+    assert "These traces are not of the same" in capsys.readouterr().err and other.diff(hv.load(one)).first is None
+
+
 # -- run
 
 
@@ -183,7 +209,7 @@ def test_run_records_a_script_and_passes_its_arguments_on(
     captured, trace = capsys.readouterr(), hv.load(tmp_path / "pass.json")
     assert captured.out == "arguments ['--check', '-m', '--', 'x'] as __main__ gradient 18.0\n"
     assert captured.err.splitlines() == [
-        "hookviz recorded 11 steps of 1 backward pass(es).",
+        "hookviz recorded 11 steps, 1 of them a hook, 1 backward pass.",
         "pass.json is written.",
         "pass.html is written.",
         str(trace.findings),
@@ -223,6 +249,19 @@ def test_run_saves_and_returns_the_status_of_a_script_that_ends_early(
     named = [finding.sentence for finding in trace.findings if finding.kind == "exception"]
     assert len(trace.steps) == 11 + len(named)
     assert named == ([f"{message} ended the recording."] if "Error" in message else [])
+
+
+def test_run_writes_the_file_of_trouble_when_the_script_raises_or_the_recording_stops(
+    write_script: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--on-trouble", "crash.json", write_script("raise ValueError('it broke')\n")]) == 1
+    assert capsys.readouterr().err.startswith("hookviz: ValueError: it broke ended the recording. Wrote ")
+    assert hv.load(tmp_path / "crash.json").pass_numbers == [1]
+    script = write_script("for n in (1, 0, 1):\n    (a * n).log().backward()\n")
+    assert main(["run", "--until", "nan", "--on-trouble", "nan.html", "--record", "pass.json", script]) == 0
+    assert hv.load(tmp_path / "pass.json").pass_numbers == [1, 2, 3] and (tmp_path / "nan.html").exists()
+    assert main(["run", "--on-trouble", "nothing.json", write_script()]) == 0
+    assert not (tmp_path / "nothing.json").exists()
 
 
 @needs_saved_tensors

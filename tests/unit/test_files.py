@@ -134,7 +134,8 @@ def damaged_json(change: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "it is not JSON"),
+        ("", "is empty"),
+        ('{"format": "hookviz", "version": 1, "ops": ["Mul', "damaged trace: its JSON breaks off"),
         ("{", "it is not JSON"),
         ("[" * 100_000, "it is not JSON"),
         ("[]", "it is JSON, but"),

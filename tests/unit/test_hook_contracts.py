@@ -75,7 +75,7 @@ def test_a_refused_hook_is_told_what_pytorch_takes(name: str) -> None:
 def test_the_rows_of_a_bare_tensor_are_too_many() -> None:
     finding = find_exception(lambda net: net[1].register_full_backward_hook(bare_tensor), batch=2)
     assert "got 2, but expected 1" in finding.sentence
-    assert finding.cause == "bare_tensor returned 2 item(s), and there are 1 gradients: a tensor counts as its rows."
+    assert finding.cause == "bare_tensor returned 2 items, and PyTorch expects 1 gradient: a tensor counts as its rows."
 
 
 def test_an_exception_of_the_hooks_own_code_is_not_pytorchs() -> None:

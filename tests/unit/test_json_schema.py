@@ -1,4 +1,4 @@
-"""``python -m hookviz schema`` describes saved traces for other programs, and finds damages in a file."""
+"""``hookviz schema`` describes saved traces for other programs, and finds damages in a file."""
 
 import json
 from pathlib import Path

@@ -150,7 +150,7 @@ def test_the_sentence_of_a_step_states_optimizer_class_and_parameter_count() -> 
     _, opt = make_optimizer()
     with hv.record() as trace:
         opt.step()
-    assert trace.steps[0].sentence == "opt (SGD) takes its step; it holds 1 parameter(s)."
+    assert trace.steps[0].sentence == "opt (SGD) takes its step; it holds 1 parameter."
 
 
 # -- hooks that change hooks
@@ -277,7 +277,7 @@ def add_noise(net: nn.Module) -> None:
 
 
 def test_a_step_says_what_became_of_the_gradients_since_the_pass() -> None:
-    plain = "opt (SGD) takes its step; it holds 4 parameter(s)."
+    plain = "opt (SGD) takes its step; it holds 4 parameters."
     assert train_with(lambda _net: None) == [plain, plain]
     clipped = train_with(lambda net: nn.utils.clip_grad_norm_(net.parameters(), 0.01))
     for sentence in clipped:

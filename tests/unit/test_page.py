@@ -292,7 +292,7 @@ ERRORS = {
     "text.json": "is not a trace: it is not JSON",
     "newer.json": "is a trace of version 99; this hookviz reads version 1",
     "broken.json": "is a damaged trace",
-    "folder.json": "cannot be read: Is a directory",
+    "folder.json": "cannot be read: it is a folder",
     "empty.json": "There is no page to write. Nothing was recorded",
 }
 
@@ -310,9 +310,14 @@ def test_the_command_reports_errors_in_one_line(name: str, tmp_path: Path, capsy
     assert not (tmp_path / "x.html").exists()
 
 
-@pytest.mark.parametrize("arguments", [["dance"], ["page"]])
-def test_an_invalid_command_shows_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [(["dance"], "hookviz command"), (["page"], "hookviz page"), (["page", "x.json", "--dance"], "hookviz page")],
+)
+def test_wrong_arguments_show_the_usage_of_the_command(
+    arguments: list[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as exit_info:
         main(arguments)
     assert exit_info.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: python -m hookviz")
+    assert capsys.readouterr().err.startswith(f"usage: {usage} ")

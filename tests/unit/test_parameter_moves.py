@@ -76,4 +76,4 @@ def test_a_large_parameter_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> Non
         net(torch.ones(4)).backward()
         opt.step()
     assert not moves_of(trace)
-    assert trace.steps[-1].sentence == "opt (SGD) takes its step; it holds 2 parameter(s)."
+    assert trace.steps[-1].sentence == "opt (SGD) takes its step; it holds 2 parameters."

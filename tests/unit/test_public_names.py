@@ -39,7 +39,7 @@ ATTRIBUTES = {
     "Figure": "digraph pipe render svg",
     "Plot": "figure save svg table title to_html",
     "WhatIf": "before change content hooks notes player ranges to_html traces values without",
-    "Comparison": "content count first index lines player sentence texts to_html traces",
+    "Comparison": "caption content count first head index lines player sentence texts to_html traces",
 }
 """Class → its public attributes; of a figure those that ``graphviz.Digraph`` does not have."""
 

@@ -1,4 +1,4 @@
-"""Private names of torch are used through one module, and ``python -m hookviz check`` reports missing ones."""
+"""Private names of torch are used through one module, and ``hookviz check`` reports missing ones."""
 
 import ast
 import re
@@ -208,14 +208,12 @@ def test_the_check_reports_that_torch_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert main(["check"]) == 1
-    assert capsys.readouterr().out.startswith("PyTorch is not installed")
+    assert main(["check"]) == 2
+    assert capsys.readouterr().err.startswith("hookviz: PyTorch is not installed")
 
 
 def test_entry_points_refuse_a_torch_that_lacks_an_internal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_internals, "_MISSING", ["torch._C._gone"])
     for observe in (lambda: hv.record().__enter__(), hv.hooks, lambda: hv.draw(torch.ones(()))):
-        with pytest.raises(
-            RuntimeError, match=r"lacks what hookviz needs .* torch\._C\._gone.*python -m hookviz check"
-        ):
+        with pytest.raises(RuntimeError, match=r"lacks what hookviz needs .* torch\._C\._gone.*hookviz check"):
             observe()

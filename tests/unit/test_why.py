@@ -475,16 +475,16 @@ def test_integer_exponents_are_explained() -> None:
 @pytest.mark.parametrize(
     ("shapes", "notes"),
     [
-        (((2, 3), (3,)), ["", "dimension(s) 0."]),
-        (((3,), (2, 3)), ["dimension(s) 0.", ""]),
-        (((2, 1), (1, 3)), ["dimension(s) 1.", "dimension(s) 0."]),
-        (((), (2, 3)), ["dimension(s) 0, 1.", ""]),
+        (((2, 3), (3,)), ["", "dimension: 0."]),
+        (((3,), (2, 3)), ["dimension: 0.", ""]),
+        (((2, 1), (1, 3)), ["dimension: 1.", "dimension: 0."]),
+        (((), (2, 3)), ["dimension: 0, 1.", ""]),
     ],
 )
 def test_the_note_states_the_broadcast_dimensions(shapes: Any, notes: list[str]) -> None:
     x, y = (torch.rand(shape, requires_grad=True) for shape in shapes)
     found = reasons(record_backward(x * y), "MulBackward0")
-    assert [reason.note.removeprefix("Summed over the broadcast ") for reason in found] == notes
+    assert [reason.note.removeprefix("Summed over each broadcast ") for reason in found] == notes
     assert {reason.verdict for reason in found} == {"explained"}
 
 

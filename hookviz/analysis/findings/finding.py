@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hookviz.support.messages import N_, _, join_list, join_sentences
+from hookviz.support.messages import N_, _, join_list, join_sentences, pluralize
 from hookviz.support.source_code import CodePlace
 from hookviz.support.table import Table
 from hookviz.trace import Hook, TraceData
@@ -358,8 +358,10 @@ class Findings(Table[Finding]):
         return (*(texts[name] for name in self._columns), row.text)
 
     def _filter(self, rows: Iterable[Finding]) -> "Findings":
-        nothing = _("None of the {count} findings is about this.").format(count=len(self)) if self else self._empty
-        return Findings(self._trace, rows, nothing)
+        nothing = pluralize(
+            len(self), _("The only finding is not about this."), _("None of the {count} findings is about this.")
+        )
+        return Findings(self._trace, rows, nothing if self else self._empty)
 
     @property
     def hooks(self) -> "Findings":

@@ -139,7 +139,7 @@ class TroubleFile:
         if not self._is_done:
             with suppress(Exception):  # the text of an exception is the user's code
                 text = f"{type(error).__name__}: {error}".partition("\n")[0]
-                self.write(_("The with block raised {error}.").format(error=text))
+                self.write(_("{error} ended the recording.").format(error=text))
 
     def _save(self) -> None:
         """Write the page or the saved trace."""

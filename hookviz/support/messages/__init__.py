@@ -45,6 +45,15 @@ def N_(text: str) -> str:  # noqa: N802  # gettext's name for it
     return text
 
 
+def pluralize(count: int, one: str, many: str) -> str:
+    """Return ``one`` or ``many``, two texts in the language of the reader, with the count in them.
+
+    >>> pluralize(1, _("{count} step"), _("{count} steps")), pluralize(2000, _("{count} step"), _("{count} steps"))
+    ('1 step', '2,000 steps')
+    """
+    return (one if count == 1 else many).format(count=f"{count:,}")
+
+
 def join_sentences(sentences: Iterable[str]) -> str:
     """Join the sentences that are not empty, with a space between them if the language has one there.
 

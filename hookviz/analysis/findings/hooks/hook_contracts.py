@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, pluralize
 from hookviz.support.source_code import read_place
 from hookviz.trace import Hook
 from hookviz.trace.hook_facts import HOOK_FACTS, name_of_kind
@@ -79,10 +79,12 @@ def explain_refusal(hook: Hook, error: str, raised_at: str | None) -> Contract |
     names = {"hook": hook.label, "on": hook.on}
     counted = re.search(r"got (\d+), but expected (\d+)", error)
     if counted is not None:
-        text = _("{hook} returned {got} item(s), and there are {expected} gradients: a tensor counts as its rows.")
-        advice = _("Return a tuple with an item for each of the {expected} gradients, or None.")
-        names |= {"got": counted[1], "expected": counted[2]}
-        return Contract(text.format(**names), advice.format(**names))
+        text = _("{hook} returned {got}, and PyTorch expects {expected}: a tensor counts as its rows.")
+        names |= {
+            "got": pluralize(int(counted[1]), _("{count} item"), _("{count} items")),
+            "expected": pluralize(int(counted[2]), _("{count} gradient"), _("{count} gradients")),
+        }
+        return Contract(text.format(**names), _("Return a tuple with one item for each gradient, or None."))
     return Contract(_(contract.cause).format(**names), _(contract.advice).format(**names))
 
 

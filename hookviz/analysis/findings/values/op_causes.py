@@ -12,7 +12,7 @@ from hookviz.analysis.findings.values.torchless_numbers import (
     list_hidden_rows,
     rows_along,
 )
-from hookviz.support.messages import N_, _, join_list
+from hookviz.support.messages import N_, _, join_list, pluralize
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
@@ -346,10 +346,9 @@ def _check_mean(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 def _check_spread(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     count, correction = _count_reduced(ops, node), ops.saved_number(node, "correction")
     if count is not None and correction is not None and count <= correction:
-        text = _(
-            "divides by {count} - {correction}: the spread of {count} number(s), with a correction of {correction}"
-        )
-        yield OpCause("nan", text.format(count=count, correction=format_number(correction)))
+        text = _("divides by {count} - {correction}: the spread of {numbers}, with a correction of {correction}")
+        numbers = pluralize(count, _("{count} number"), _("{count} numbers"))
+        yield OpCause("nan", text.format(count=count, numbers=numbers, correction=format_number(correction)))
 
 
 def _count_reduced(ops: ForwardOps, node: int) -> int | None:
