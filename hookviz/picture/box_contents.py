@@ -7,11 +7,11 @@ from math import inf, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.box_parts import Bars, Column, FirstGrows, Framed, Line, Outline, Part, SideBySide, Words
-from hookviz.picture.boxes import CallBox, OptimizerBox
+from hookviz.picture.boxes import CallBox, OptimizerBox, format_data
 from hookviz.picture.group_boxes import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
-from hookviz.picture.primitives import Arrow, Box, Parameter, Pin
+from hookviz.picture.primitives import SPACE, Arrow, Box, Parameter, Pin, format_tensor_value
 from hookviz.picture.scene import Scene
 from hookviz.picture.shared_modules import SharedModule
 from hookviz.picture.styles import (
@@ -20,13 +20,17 @@ from hookviz.picture.styles import (
     GREY,
     INK,
     LEAF_FILL,
+    LIGHT_GREY,
     PLATE_FILL,
     PURPLE,
+    SAVED_FILL,
     Style,
 )
 from hookviz.picture.svg import SvgWriter, format_points
 from hookviz.picture.tensor_layer import make_pre_hooks_line, make_tensor_parts
 from hookviz.support.messages import _
+from hookviz.trace import TensorRow
+from hookviz.trace.values import Value
 
 MAX_SHARED_LINE = 210
 """Points: a gradient shares a line with the name if that line is no wider than this, or than the widest pin."""
@@ -98,7 +102,7 @@ class BoxContents:
         rows.append(make_pre_hooks_line(self.scene, box))
         pins = [self.pin(pin) for pin in box.pins if pin.id not in tensors.pin_ids]
         leaves = [self.node(self._leaf_of(row)) for row in box.parameters]
-        return Column([*tensors.parts, self._node_frame(box, [*rows, *pins, *leaves])], spacing=2)
+        return Column([*tensors.parts, self._node_frame(box, [*rows, *pins, *leaves, *self._saved(box)])], spacing=2)
 
     def _leaf_of(self, row: Parameter) -> Box:
         """Return the box of a parameter's AccumulateGrad, which has a row only if tensors are not shown."""
@@ -127,16 +131,28 @@ class BoxContents:
         gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
         if self._is_small(box):
             return [Line([gradient])] if gradient else []
-        op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
-        first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
+        first, *others = [*titles, Line([Words(self._describe_op(box), "hv-op", color=GREY)])]
         memory = self._written(ids.memory_id(box.id), "hv-memory", box.memory, GREY, bold=False)
-        rows = [*map(self.pin, box.pins), *self._parameters(box), *([Line([memory])] if memory else [])]
+        rows = [*map(self.pin, box.pins), *self._parameters(box), *self._saved(box)]
+        rows += [Line([memory])] if memory else []
         if gradient is None:
             return [first, *others, *rows]
         shared = Line(first.left, gradient)
         if shared.width <= max(MAX_SHARED_LINE, *(row.width for row in rows), 0):
             return [shared, *others, *rows]
         return [first, *others, *rows, Line([gradient])]
+
+    def _describe_op(self, box: Box) -> str:
+        """Return the op of a box; a leaf without a name says its shape as well."""
+        if not box.leaf:
+            return box.op
+        op = _("leaf · {op}").format(op=box.op)
+        shape = () if box.names or not box.tensors else self._shape_of(box.tensors[0])
+        return f"{op}{SPACE}{shape}" if shape else op
+
+    def _shape_of(self, tensor: TensorRow) -> tuple[int, ...]:
+        value = self.scene.trace.value(tensor.data)
+        return value.shape if isinstance(value, Value) else ()
 
     def _is_small(self, box: Box) -> bool:
         """Whether a box says its gradient only: in a large network, the one op of a call without hooks."""
@@ -171,6 +187,21 @@ class BoxContents:
         gradient = self._written(ids.gradient_id(row.id), "hv-grad", row.longest_text, PURPLE, bold=True)
         name = self._named_value(row.name, row.value, ids.tensor_value_id(row.id, 0), SMALL)
         return self._parameter_frame(row, [Line(name, gradient), *map(self.pin, row.pins)])
+
+    def _saved(self, box: Box) -> list[Part]:
+        """Make the rows of saved tensors: the attribute of the node, which tensor it is, and its value."""
+        outline = Outline("hv-saved-box", SAVED_FILL, LIGHT_GREY, 1)
+        rows: list[Part] = []
+        for index, saved in enumerate(box.saved):
+            text = saved.text if saved.maker is None else _("from {op}").format(op=self._op_of(saved.maker))
+            value = format_tensor_value(format_data(self.scene.trace, saved.value))
+            line = Line([Words(saved.name, "hv-op", color=GREY)], Words(f"{text}{value}".strip(SPACE), "hv-saved-text"))
+            rows.append(Framed(line, ids.saved_id(box.id, index), "hv-saved", outline, padding=(7, 3)))
+        return rows
+
+    def _op_of(self, node: int) -> str:
+        """Return the op of a node as its box says it."""
+        return self.scene.boxes[node].op if node in self.scene.boxes else self.scene.trace.ops[node]
 
     def _parameter_frame(self, row: Parameter, lines: list[Part]) -> Part:
         outline = Outline("hv-box", LEAF_FILL, self.style.outline_color(row.id), 1)

@@ -137,6 +137,7 @@ def _label(scene: Scene, style: Style, box_id: str) -> str:
         *(f"{name}{value}" for name, value in box.names),
         box.op,
         *pins,
+        *(f"{saved.name} {saved.text}" for saved in box.saved),
         style.texts.get(ids.gradient_id(box.id), ""),
     ]
     return graphviz.escape("\n".join(filter(None, lines)))
