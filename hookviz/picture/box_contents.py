@@ -7,11 +7,12 @@ from math import inf, log10
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.box_parts import Bars, Column, FirstGrows, Framed, Line, Outline, Part, SideBySide, Words
-from hookviz.picture.boxes import CallBox, OptimizerBox, format_data
+from hookviz.picture.boxes import CallBox, OptimizerBox
 from hookviz.picture.group_boxes import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
-from hookviz.picture.primitives import SPACE, Arrow, Box, Parameter, Pin, format_tensor_value
+from hookviz.picture.primitives import SPACE, Arrow, Box, Parameter, Pin
+from hookviz.picture.saved_rows import make_saved_rows
 from hookviz.picture.scene import Scene
 from hookviz.picture.shared_modules import SharedModule
 from hookviz.picture.styles import (
@@ -20,16 +21,13 @@ from hookviz.picture.styles import (
     GREY,
     INK,
     LEAF_FILL,
-    LIGHT_GREY,
     PLATE_FILL,
     PURPLE,
-    SAVED_FILL,
     Style,
 )
 from hookviz.picture.svg import SvgWriter, format_points
 from hookviz.picture.tensor_layer import make_pre_hooks_line, make_tensor_parts
 from hookviz.support.messages import _
-from hookviz.trace import TensorRow
 from hookviz.trace.values import Value
 
 MAX_SHARED_LINE = 210
@@ -102,7 +100,10 @@ class BoxContents:
         rows.append(make_pre_hooks_line(self.scene, box))
         pins = [self.pin(pin) for pin in box.pins if pin.id not in tensors.pin_ids]
         leaves = [self.node(self._leaf_of(row)) for row in box.parameters]
-        return Column([*tensors.parts, self._node_frame(box, [*rows, *pins, *leaves, *self._saved(box)])], spacing=2)
+        return Column(
+            [*tensors.parts, self._node_frame(box, [*rows, *pins, *leaves, *make_saved_rows(self.scene, box)])],
+            spacing=2,
+        )
 
     def _leaf_of(self, row: Parameter) -> Box:
         """Return the box of a parameter's AccumulateGrad, which has a row only if tensors are not shown."""
@@ -131,9 +132,9 @@ class BoxContents:
         gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
         if self._is_small(box):
             return [Line([gradient])] if gradient else []
-        first, *others = [*titles, Line([Words(self._describe_op(box), "hv-op", color=GREY)])]
+        first, *others = [*titles, Line([Words(_describe_op(self.scene, box), "hv-op", color=GREY)])]
         memory = self._written(ids.memory_id(box.id), "hv-memory", box.memory, GREY, bold=False)
-        rows = [*map(self.pin, box.pins), *self._parameters(box), *self._saved(box)]
+        rows = [*map(self.pin, box.pins), *self._parameters(box), *make_saved_rows(self.scene, box)]
         rows += [Line([memory])] if memory else []
         if gradient is None:
             return [first, *others, *rows]
@@ -141,18 +142,6 @@ class BoxContents:
         if shared.width <= max(MAX_SHARED_LINE, *(row.width for row in rows), 0):
             return [shared, *others, *rows]
         return [first, *others, *rows, Line([gradient])]
-
-    def _describe_op(self, box: Box) -> str:
-        """Return the op of a box; a leaf without a name says its shape as well."""
-        if not box.leaf:
-            return box.op
-        op = _("leaf · {op}").format(op=box.op)
-        shape = () if box.names or not box.tensors else self._shape_of(box.tensors[0])
-        return f"{op}{SPACE}{shape}" if shape else op
-
-    def _shape_of(self, tensor: TensorRow) -> tuple[int, ...]:
-        value = self.scene.trace.value(tensor.data)
-        return value.shape if isinstance(value, Value) else ()
 
     def _is_small(self, box: Box) -> bool:
         """Whether a box says its gradient only: in a large network, the one op of a call without hooks."""
@@ -187,21 +176,6 @@ class BoxContents:
         gradient = self._written(ids.gradient_id(row.id), "hv-grad", row.longest_text, PURPLE, bold=True)
         name = self._named_value(row.name, row.value, ids.tensor_value_id(row.id, 0), SMALL)
         return self._parameter_frame(row, [Line(name, gradient), *map(self.pin, row.pins)])
-
-    def _saved(self, box: Box) -> list[Part]:
-        """Make the rows of saved tensors: the attribute of the node, which tensor it is, and its value."""
-        outline = Outline("hv-saved-box", SAVED_FILL, LIGHT_GREY, 1)
-        rows: list[Part] = []
-        for index, saved in enumerate(box.saved):
-            text = saved.text if saved.maker is None else _("from {op}").format(op=self._op_of(saved.maker))
-            value = format_tensor_value(format_data(self.scene.trace, saved.value))
-            line = Line([Words(saved.name, "hv-op", color=GREY)], Words(f"{text}{value}".strip(SPACE), "hv-saved-text"))
-            rows.append(Framed(line, ids.saved_id(box.id, index), "hv-saved", outline, padding=(7, 3)))
-        return rows
-
-    def _op_of(self, node: int) -> str:
-        """Return the op of a node as its box says it."""
-        return self.scene.boxes[node].op if node in self.scene.boxes else self.scene.trace.ops[node]
 
     def _parameter_frame(self, row: Parameter, lines: list[Part]) -> Part:
         outline = Outline("hv-box", LEAF_FILL, self.style.outline_color(row.id), 1)
@@ -315,6 +289,15 @@ class BoxContents:
             return None
         shown = self.style.texts.get(text_id, "")
         return Words(shown, css_class, longest, text_id, bold=bold, color=color, rounding=self._rounding)
+
+
+def _describe_op(scene: Scene, box: Box) -> str:
+    """Return the op of a box; a leaf without a name says its shape as well."""
+    if not box.leaf:
+        return box.op
+    op = _("leaf · {op}").format(op=box.op)
+    value = scene.trace.value(box.tensors[0].data) if box.tensors and not box.names else None
+    return f"{op}{SPACE}{value.shape}" if isinstance(value, Value) and value.shape else op
 
 
 def _plate(plate_id: str, lines: Sequence[Part], padding: float = 4) -> Framed:
