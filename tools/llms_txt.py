@@ -47,7 +47,10 @@ def describe(env: BuildEnvironment, name: str) -> str:
 
 
 def _list_sentences(tree: nodes.document) -> Iterator[str]:
+    """Yield the first sentence of each paragraph; what stands in a table is about something else than the page."""
     for paragraph in tree.findall(nodes.paragraph):
+        if isinstance(paragraph.parent, nodes.entry):
+            continue
         sentence = SENTENCE.match(" ".join(paragraph.astext().split()))
         if sentence:
             yield sentence[0]

@@ -14,16 +14,17 @@ def make_saved_rows(scene: Scene, box: Box) -> list[Part]:
     outline = Outline("hv-saved-box", SAVED_FILL, LIGHT_GREY, 1)
     rows: list[Part] = []
     for index, saved in enumerate(box.saved):
-        value = format_tensor_value(format_data(scene.trace, saved.value))
-        text = Words(f"{_name(scene, saved)}{value}".strip(SPACE), "hv-saved-text")
+        text = Words(describe_saved(scene, saved), "hv-saved-text")
         line = Line([Words(saved.name, "hv-op", color=GREY)], text)
         rows.append(Framed(line, ids.saved_id(box.id, index), "hv-saved", outline, padding=(7, 3)))
     return rows
 
 
-def _name(scene: Scene, saved: Saved) -> str:
-    """Say which tensor was saved; one without a name by the op that made it, as its box says it."""
-    if saved.maker is None:
-        return saved.text
-    op = scene.boxes[saved.maker].op if saved.maker in scene.boxes else scene.trace.ops[saved.maker]
-    return _("from {op}").format(op=op)
+def describe_saved(scene: Scene, saved: Saved) -> str:
+    """Say which tensor was saved, with its value; one without a name by the op that made it, as its box says it."""
+    text = saved.text
+    if saved.maker is not None:
+        op = scene.boxes[saved.maker].op if saved.maker in scene.boxes else scene.trace.ops[saved.maker]
+        text = _("from {op}").format(op=op)
+    value = format_tensor_value(format_data(scene.trace, saved.value))
+    return f"{text}{value}".strip(SPACE)

@@ -7,7 +7,7 @@ from tests.requirements import require_site
 DESCRIBED = '---\nmyst:\n  html_meta:\n    description: "{}"\n---\n'
 PAGES = {
     "index": DESCRIBED.format("Watch hooks.") + "# Home\n\n```{toctree}\nguide\nplayer\n```\n",
-    "guide": "# The `guide`\n\nHow to begin. Then go on.\n\n```{toctree}\nplots\n```\n",
+    "guide": "# The `guide`\n\n| name |\n|---|\n| No. |\n\nHow to begin. Then go on.\n\n```{toctree}\nplots\n```\n",
     "plots": DESCRIBED.format("Curves of losses") + "# Plots\n\nNot this one.\n",
     "player": "# Player\n",
 }

@@ -98,7 +98,9 @@ def test_saved_tensors_are_named_as_the_users_variables() -> None:
 def test_a_saved_tensor_without_a_name_says_which_box_made_it() -> None:
     a, index = leaf(2.0), torch.tensor([0])
     loss = (a * 3 * a).reshape(1)[index]
-    assert saved_rows(hv.draw(loss, saved=True)) == [
+    figure = hv.draw(loss, saved=True)
+    assert f"_saved_self from MulBackward0 #1{SPACE}= 6" in figure.digraph.source
+    assert saved_rows(figure) == [
         "_saved_indices[0]: index = [0]",
         "_saved_other: = 3",
         "_saved_other: a = 2",
