@@ -10,7 +10,10 @@ from tools.translation.translated import translated
 project = "hookviz"
 author = translated("The hookviz authors", current_language())
 language = LANGUAGE_TAGS[current_language()].replace("-", "_")
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "tools.site_extension"]
+extensions = [
+    *("myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"),
+    *("tools.site_extension", "tools.llms_txt"),
+]
 exclude_patterns = ["map.md", "launch.md", "for_agents.md", "files", "extra", "templates"]
 templates_path = ["templates"]
 

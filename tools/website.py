@@ -142,6 +142,8 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
         page.write_text(link_lessons(text, names), encoding="utf-8")
     for path, notebook in ran.items():
         made = make_page(notebook, path.name, language)
+        if is_lesson(path):
+            made.metadata["myst"] = {"html_meta": {"description": read_facts(notebook).question.replace("`", "")}}
         nbformat.write(made, source / "notebooks" / path.name)  # type: ignore[no-untyped-call]
         shutil.copy(path, source / "files")
     for name in TABLES:

@@ -1,7 +1,7 @@
-"""Walk the autograd graph, read what its nodes saved, and put marks on nodes."""
+"""Walk the autograd graph, and put marks on its nodes."""
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import count
 from typing import Any, Generic, TypeVar, cast
 from weakref import WeakKeyDictionary
@@ -9,8 +9,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch.autograd.graph import GradientEdge, Node
 
-from hookviz.autograd.tensor_types import is_tensor, runs_user_code
-from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED
+from hookviz.autograd.tensor_types import runs_user_code
 from hookviz.support.messages import _
 
 MAX_DEPTH = 20_000
@@ -80,52 +79,6 @@ def release(nodes: list[Node]) -> None:
     """Empty the list ``nodes``, root first: freeing a long chain from the leaves recurses."""
     nodes.reverse()
     nodes.clear()
-
-
-def saved_tensors(node: Node) -> Iterator[tuple[torch.Tensor | None, Any]]:
-    """Yield (tensor, unpack hook) for each tensor that ``node`` saved in forward.
-
-    Where there is an unpack hook (checkpointing, save_on_cpu), the tensor is None: reading it would call the hook.
-    """
-    for name, raw in _saved_attributes(type(node)):
-        try:
-            saved = getattr(node, raw)
-            hook = getattr(saved, "unpack_hook", _NOT_SAVED_TENSOR)
-            if hook is None and unpacking_runs_user_code(saved):
-                continue
-            tensor = getattr(node, name) if hook is None else None
-        except RuntimeError:  # changed in place since, or freed already: backward raises its own error
-            continue
-        if isinstance(tensor, torch.Tensor) or (hook is not None and hook is not _NOT_SAVED_TENSOR):
-            yield tensor, hook
-
-
-def unpacking_runs_user_code(saved: Any) -> bool:
-    """Return whether to unpack a saved tensor without an unpack hook would run code of the user's.
-
-    Raises:
-        RuntimeError: it was freed.
-    """
-    tensor = getattr(saved, "data", None)
-    return is_tensor(tensor) and runs_user_code(tensor)
-
-
-_NOT_SAVED_TENSOR = object()
-"""Stands for the unpack hook of a saved value that is not a tensor."""
-_SAVED_ATTRIBUTES: dict[type, tuple[tuple[str, str], ...]] = {}
-
-
-def _saved_attributes(kind: type) -> tuple[tuple[str, str], ...]:
-    """The attributes in which nodes of a class keep saved tensors, as pairs (unpacked, packed)."""
-    if kind not in _SAVED_ATTRIBUTES:
-        if hasattr(
-            kind, FUNCTION_OF_NODE
-        ):  # a custom Function: it saves without names, and no class of it may stay here
-            return ()
-        names = [name for name in dir(kind) if name.startswith(SAVED) and not name.startswith(f"{SAVED}result")]
-        pairs = [(name, f"{RAW_SAVED}{name.removeprefix(SAVED)}") for name in names]
-        _SAVED_ATTRIBUTES[kind] = tuple((name, raw) for name, raw in pairs if hasattr(kind, raw))
-    return _SAVED_ATTRIBUTES[kind]
 
 
 LEAF_OP, LEAF_SEQUENCE = "AccumulateGrad", 2**64 - 1

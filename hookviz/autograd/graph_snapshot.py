@@ -16,6 +16,7 @@ from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.graph import NodeMarks
 from hookviz.autograd.graph_tensors import GraphTensors, PlacedHookDict
 from hookviz.autograd.node_numbering import NodeNumbers
+from hookviz.autograd.packed_tensors import saved_tensors
 from hookviz.autograd.tensor_types import has_few_numbers, is_tensor, runs_user_code
 from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.support.source_code import describe_function
@@ -227,11 +228,12 @@ class GraphSnapshot:
                     yield kind, getattr(leaf, attribute), number, 0
         for node in self.nodes if search or recorded else ():
             number = self.numbers[id(node)]
-            for tensor, unpack in graph.saved_tensors(node) if search else ():
-                if tensor is None:
+            for _name, tensor, unpack, _problem in saved_tensors(node, results=False) if search else ():
+                if unpack is not None:
                     self.unpack_hooks[id(unpack)] = unpack
                 elif (
-                    tensor._backward_hooks
+                    tensor is not None
+                    and tensor._backward_hooks
                     and not tensor.is_leaf
                     and (place := self.place_of_tensor(tensor)) is not None
                 ):

@@ -80,6 +80,15 @@ class GraphTensors:
             entry = self._by_id[id(tensor)] = tensor, self._value_by_memory(self._by_memory, tensor)
         return entry[1]
 
+    def value_or_shape(self, tensor: torch.Tensor) -> int:
+        """As ``shared_value``, but of a tensor with many numbers only the shape is kept."""
+        if tensor.is_nested or is_opaque(tensor):
+            return self.add_value(tensor)
+        if has_few_numbers(tensor) and not has_no_memory(tensor):
+            return self.shared_value(tensor)
+        self.trace.values.append(shape_row(tensor))
+        return len(self.trace.values) - 1
+
     def _value_by_memory(self, by_memory: dict[Any, int], tensor: torch.Tensor) -> int:
         try:
             memory = (tensor.device, memory_address(tensor), tensor.shape, tensor.stride())

@@ -198,7 +198,8 @@ _attribute(
     "course/lesson02.py", "picture/tensor_layer.py",
 )  # fmt: skip
 _attribute("torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks")
-_attribute("torch.Tensor", "_base", "2.0", "cuts", "recorder/followers/ops.py", "recorder/modules/tensor_flow.py")
+_attribute("torch.Tensor", "_base", "2.0", "cuts",
+           "hook_listing/saved_lines.py", "recorder/followers/ops.py", "recorder/modules/tensor_flow.py")  # fmt: skip
 read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")
 """Reads the ``.grad`` of a tensor past a property that a program puts in its place."""
 TENSOR_HOOKS: dict[str, str] = {kind: HOOK_FACTS[kind].kept for kind in TENSOR_HOOK_KINDS}
@@ -383,6 +384,8 @@ _attribute("torch.autograd.graph.Node", "metadata", "2.0", "formulas")
 SAVED, RAW_SAVED = "_saved_", "_raw_saved_"
 """Prefixes of a node's attributes: a saved value under its name in the formulas, and the same value packed, which
 has the unpack hook."""
+SAVED_BY_FUNCTION = ("saved_tensors", f"{RAW_SAVED}tensors")
+"""The attributes of a node whose backward is written in Python: what it saved, and the same packed."""
 _attribute(
     "torch._C._autograd.SavedTensor",
     "unpack_hook",

@@ -14,7 +14,9 @@ from hookviz.autograd.graph_tensors import PlacedHookDict
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction
+from hookviz.hook_listing.saved_lines import SavedLines
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
+from hookviz.picture.primitives import Saved
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.torch.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, is_multi_grad_part, unwrap_hook, user_function
@@ -70,12 +72,16 @@ def _temporary_hook(*_ignored: Any) -> None:
 
 
 def capture_with_hooks(
-    roots: Sequence[Any], names: dict[str, torch.Tensor], unplaced: UnplacedHooks | None = None
+    roots: Sequence[Any],
+    names: dict[str, torch.Tensor],
+    unplaced: UnplacedHooks | None = None,
+    saved: dict[int, list[Saved]] | None = None,
 ) -> tuple[TraceData, list[GraphHook]]:
     """Capture the graph below ``roots`` as a trace without steps, and every hook registered on it now.
 
     With ``unplaced``, search also for the hooks of tensors that no variable leads to. Hooks that may be on this graph,
-    but on an unknown node, are added to it, as are the hooks of modules that run here.
+    but on an unknown node, are added to it, as are the hooks of modules that run here. What nodes saved is added to
+    ``saved``: number of a node → what it saved.
 
     Raises:
         ValueError: the graph is too deep to be held.
@@ -94,6 +100,8 @@ def capture_with_hooks(
                         continue
                     row = add_hook_row(trace, 0, *_unwrap_multi_grad(kind, node, output, key, hook))
                     graph_hooks.append(GraphHook(row, hooks, key))
+            if saved is not None:
+                saved.update(SavedLines(snapshot, names).read())
             fetch_pending(trace.values, 0)
     except graph.TooDeep as error:
         raise ValueError(error.advice) from None

@@ -11,7 +11,8 @@ from hookviz.picture.boxes import CallBox, OptimizerBox
 from hookviz.picture.group_boxes import GroupBox, find_bar_height
 from hookviz.picture.grouping import has_many_passes
 from hookviz.picture.letters import LARGE, SMALL
-from hookviz.picture.primitives import Arrow, Box, Parameter, Pin
+from hookviz.picture.primitives import SPACE, Arrow, Box, Parameter, Pin
+from hookviz.picture.saved_rows import make_saved_rows
 from hookviz.picture.scene import Scene
 from hookviz.picture.shared_modules import SharedModule
 from hookviz.picture.styles import (
@@ -27,6 +28,7 @@ from hookviz.picture.styles import (
 from hookviz.picture.svg import SvgWriter, format_points
 from hookviz.picture.tensor_layer import make_pre_hooks_line, make_tensor_parts
 from hookviz.support.messages import _
+from hookviz.trace.values import Value
 
 MAX_SHARED_LINE = 210
 """Points: a gradient shares a line with the name if that line is no wider than this, or than the widest pin."""
@@ -98,7 +100,10 @@ class BoxContents:
         rows.append(make_pre_hooks_line(self.scene, box))
         pins = [self.pin(pin) for pin in box.pins if pin.id not in tensors.pin_ids]
         leaves = [self.node(self._leaf_of(row)) for row in box.parameters]
-        return Column([*tensors.parts, self._node_frame(box, [*rows, *pins, *leaves])], spacing=2)
+        return Column(
+            [*tensors.parts, self._node_frame(box, [*rows, *pins, *leaves, *make_saved_rows(self.scene, box)])],
+            spacing=2,
+        )
 
     def _leaf_of(self, row: Parameter) -> Box:
         """Return the box of a parameter's AccumulateGrad, which has a row only if tensors are not shown."""
@@ -127,10 +132,10 @@ class BoxContents:
         gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
         if self._is_small(box):
             return [Line([gradient])] if gradient else []
-        op = _("leaf · {op}").format(op=box.op) if box.leaf else box.op
-        first, *others = [*titles, Line([Words(op, "hv-op", color=GREY)])]
+        first, *others = [*titles, Line([Words(_describe_op(self.scene, box), "hv-op", color=GREY)])]
         memory = self._written(ids.memory_id(box.id), "hv-memory", box.memory, GREY, bold=False)
-        rows = [*map(self.pin, box.pins), *self._parameters(box), *([Line([memory])] if memory else [])]
+        rows = [*map(self.pin, box.pins), *self._parameters(box), *make_saved_rows(self.scene, box)]
+        rows += [Line([memory])] if memory else []
         if gradient is None:
             return [first, *others, *rows]
         shared = Line(first.left, gradient)
@@ -284,6 +289,15 @@ class BoxContents:
             return None
         shown = self.style.texts.get(text_id, "")
         return Words(shown, css_class, longest, text_id, bold=bold, color=color, rounding=self._rounding)
+
+
+def _describe_op(scene: Scene, box: Box) -> str:
+    """Return the op of a box; a leaf without a name says its shape as well."""
+    if not box.leaf:
+        return box.op
+    op = _("leaf · {op}").format(op=box.op)
+    value = scene.trace.value(box.tensors[0].data) if box.tensors and not box.names else None
+    return f"{op}{SPACE}{value.shape}" if isinstance(value, Value) and value.shape else op
 
 
 def _plate(plate_id: str, lines: Sequence[Part], padding: float = 4) -> Framed:

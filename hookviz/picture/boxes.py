@@ -53,7 +53,9 @@ def make_node_box(trace: TraceData, pass_id: int, node: int, graph: VisibleGraph
     """Make the box of a node, with a row for each of its parameters; names inside ``module`` are relative to it."""
     tensors = trace.lookup.tensors(pass_id, node)
     names = [
-        (relative_name(row.name, module), format_tensor_value(_format_data(trace, row))) for row in tensors if row.name
+        (relative_name(row.name, module), format_tensor_value(format_data(trace, row.data)))
+        for row in tensors
+        if row.name
     ]
     op, leaf = trace.ops[node], trace.ops[node] == "AccumulateGrad"
     if node in graph.joined:
@@ -69,7 +71,7 @@ def _make_parameter(trace: TraceData, pass_id: int, node: int, call: int | None,
     """Make the row of a parameter; its name is relative to the module of ``call``, or else to ``module``."""
     tensors = trace.lookup.tensors(pass_id, node)
     owner = module if call is None else trace.plain_call(call)
-    value = format_tensor_value(_format_data(trace, tensors[0])) if tensors else ""
+    value = format_tensor_value(format_data(trace, tensors[0].data)) if tensors else ""
     pins = [*_make_node_pins(trace, pass_id, node, tensors)]
     return Parameter(ids.node_id(node), node, relative_name(trace.lookup.leaf_names[node], owner), value, pins)
 
@@ -83,9 +85,9 @@ def number_equal_boxes(trace: TraceData, boxes: Mapping[int, Box], calls_of_node
             boxes[node].op = trace.name(node)
 
 
-def _format_data(trace: TraceData, row: TensorRow) -> str:
-    """Format a tensor's numbers if they fit, else its shape."""
-    value = trace.value(row.data)
+def format_data(trace: TraceData, index: int | None) -> str:
+    """Format the numbers of a tensor if they fit, else its shape; ``index`` is the number of its value."""
+    value = trace.value(index)
     if not isinstance(value, Value):
         return ""
     line = value.line(DIGITS)

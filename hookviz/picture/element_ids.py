@@ -52,6 +52,11 @@ def unfired_pin_id(owner: str, index: int) -> str:
     return f"{owner}-u{index}"
 
 
+def saved_id(owner: str, index: int) -> str:
+    """Return the id of the row of a tensor that the node of the box ``owner`` saved."""
+    return f"{owner}-s{index}"
+
+
 def retain_pin_id(owner: str, output: int) -> str:
     """Return the id of the pin of ``retain_grad`` for one output."""
     return f"{owner}-r{output}"

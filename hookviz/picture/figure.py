@@ -11,6 +11,7 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.boxes import CallBox
 from hookviz.picture.drawing import Drawing, find_direction
 from hookviz.picture.rasterizer import render_png
+from hookviz.picture.saved_rows import describe_saved
 from hookviz.picture.scene import Scene
 from hookviz.picture.styles import Style
 from hookviz.picture.svg import FilledTemplate, prepare_for_notebook
@@ -137,6 +138,7 @@ def _label(scene: Scene, style: Style, box_id: str) -> str:
         *(f"{name}{value}" for name, value in box.names),
         box.op,
         *pins,
+        *(f"{saved.name} {describe_saved(scene, saved)}" for saved in box.saved),
         style.texts.get(ids.gradient_id(box.id), ""),
     ]
     return graphviz.escape("\n".join(filter(None, lines)))

@@ -51,6 +51,20 @@ class Parameter:
 
 
 @dataclass
+class Saved:
+    """A tensor that the op of a box saved for its backward."""
+
+    name: str
+    """The attribute of the node, such as ``_saved_self``."""
+    text: str
+    """Which tensor it is, or why it was not read; empty if ``maker`` says it, or nothing does."""
+    maker: int | None = None
+    """The node that made it."""
+    value: int | None = None
+    """The number of its value in the trace; None if it was not read."""
+
+
+@dataclass
 class Box:
     """The box of an autograd node, with the names of the tensors whose gradients arrive there."""
 
@@ -68,6 +82,8 @@ class Box:
     """The text that a step writes on it if its gradient has the memory of another one; empty if none does."""
     parameters: list[Parameter] = field(default_factory=list)
     """The parameters that only this op uses."""
+    saved: list[Saved] = field(default_factory=list)
+    """What the op saved for its backward, if that is shown."""
 
 
 ArrowKind = Literal["gradient", "tensor", "cut"]

@@ -3,7 +3,7 @@
 from hookviz.picture.scene import Scene
 
 INK, GREY, PURPLE, AMBER, LIGHT_GREY = "#111827", "#475569", "#6d28d9", "#b45309", "#7c8798"
-LEAF_FILL, BOX_FILL, FRAME_FILL, PLATE_FILL = "#eff6ff", "white", "#f8fafc", "#e9eef5"
+LEAF_FILL, BOX_FILL, FRAME_FILL, PLATE_FILL, SAVED_FILL = "#eff6ff", "white", "#f8fafc", "#e9eef5", "#fff7ed"
 CURRENT_FILL, PIN_FILL, MARKED_FILL = "#fde68a", "#f8fafc", "#faf5ff"
 
 FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"

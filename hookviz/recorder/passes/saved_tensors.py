@@ -8,6 +8,7 @@ from torch.autograd.graph import Node
 from hookviz.analysis.formulas.derivatives import required_names
 from hookviz.autograd import graph
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.packed_tensors import unpacking_runs_user_code
 from hookviz.autograd.tensor_types import has_few_numbers, is_opaque
 from hookviz.autograd.torch_internals import FUNCTION_OF_NODE, RAW_SAVED, SAVED, SAVED_TENSORS_SHOW_THEIR_HOOKS
 from hookviz.recorder.passes.pass_observer import SMALL_GRAPH
@@ -87,7 +88,7 @@ class SavedTensors:
                 return None, None, "torch"
             if any(part.unpack_hook is not None for part in parts):
                 return None, None, "hooks"
-            if any(map(graph.unpacking_runs_user_code, parts)):
+            if any(map(unpacking_runs_user_code, parts)):
                 return None, None, "hidden"
             saved = getattr(node, f"{SAVED}{name}")
         except AttributeError:  # this torch saves something else
