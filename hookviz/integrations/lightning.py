@@ -81,8 +81,8 @@ class RecordSteps(_RecordingCallback):
         TypeError, ValueError: neither or both of ``steps`` and ``every`` are given, a step is not a whole number of at
             least 1, or ``hookviz.record`` refuses an option.
 
-    >>> RecordSteps([3, 4]).traces  # doctest: +SKIP
-    []
+    >>> record = RecordSteps([3, 4])  # doctest: +SKIP
+    >>> trainer = lightning.Trainer(callbacks=[record])  # doctest: +SKIP
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class FlightRecorder(_RecordingCallback):
         ImportError: Lightning is not installed.
         TypeError, ValueError: ``hookviz.record`` refuses an option.
 
-    >>> FlightRecorder(keep=10).traces  # doctest: +SKIP
-    []
+    >>> recorder = FlightRecorder(keep=10)  # doctest: +SKIP
+    >>> trainer = lightning.Trainer(callbacks=[recorder])  # doctest: +SKIP
     """
 
     def __init__(self, keep: int = 5, *, until: Until = "nan", statistics: StatisticsMode | None = "norm") -> None:

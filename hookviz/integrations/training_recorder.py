@@ -123,7 +123,8 @@ class ChosenSteps:
             )
         self._every = every
         self._steps: Collection[int] = [] if steps is None else sorted(steps)
-        for number in [every] if steps is None else self._steps:
+        numbers: Iterable[Any] = [every] if steps is None else self._steps
+        for number in numbers:
             is_number = isinstance(number, int) and not isinstance(number, bool)
             if not is_number or number < 1:
                 raise (ValueError if is_number else TypeError)(

@@ -1,7 +1,7 @@
 """The callbacks for Lightning and transformers' Trainer, in trainings of tiny models with these libraries."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ def _make_lightning_model(losses: list[float]) -> Any:
     import lightning
 
     class Classifier(lightning.LightningModule):  # type: ignore[misc]
+        logs = True
+
         def __init__(self) -> None:
             super().__init__()
             self.encoder = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Dropout(0.2))
@@ -54,7 +56,8 @@ def _make_lightning_model(losses: list[float]) -> Any:
         def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
             loss = torch.nn.functional.cross_entropy(self(batch[0]), batch[1])
             losses.append(loss.item())
-            self.log("loss", loss)
+            if self.logs:
+                self.log("loss", loss)
             return loss
 
         def validation_step(self, batch: Any, batch_idx: int) -> None:
@@ -139,7 +142,11 @@ class CurvesOfTrainer:
             from lightning.pytorch.loggers.logger import Logger
 
             class Curves(Logger):  # type: ignore[misc]
-                name, version, found = "curves", 0, dict[int, dict[str, float]]()
+                name, version = "curves", 0
+
+                def __init__(self) -> None:
+                    super().__init__()
+                    self.found = dict[int, dict[str, float]]()
 
                 def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
                     self.found.setdefault((step or 0) + 1, {}).update(metrics)
@@ -151,7 +158,8 @@ class CurvesOfTrainer:
             from transformers import TrainerCallback
 
             class Curves(TrainerCallback):  # type: ignore[misc,no-redef]
-                found = dict[int, dict[str, float]]()
+                def __init__(self) -> None:
+                    self.found = dict[int, dict[str, float]]()
 
                 def on_log(self, args: Any, state: Any, control: Any, **given: Any) -> None:
                     self.found.setdefault(state.global_step, {}).update(given["logs"])
@@ -166,7 +174,9 @@ def test_norms_of_chosen_steps_reach_a_logger_and_leave_the_other_curves(library
         train(library, tmp_path, callback, logger=curves)
     else:
         train(library, tmp_path, callback, curves, max_grad_norm=0.1)
-    norms = {step: [v for k, v in found.items() if k.startswith("gradient norm/")] for step, found in curves.found.items()}
+    norms = {
+        step: [v for k, v in found.items() if k.startswith("gradient norm/")] for step, found in curves.found.items()
+    }
     assert [step for step, found in norms.items() if found] == [2, 4]
     assert all("loss" in curves.found[step] for step in range(1, STEPS + 1))
     assert "gradient norm/classifier" in curves.found[2]
@@ -198,8 +208,8 @@ def test_evaluation_is_not_recorded_and_the_page_lies_in_the_output_folder(libra
     between = {"val_check_interval": 1} if library == "lightning" else {"eval_strategy": "steps", "eval_steps": 1}
     train(library, tmp_path, callback, **between)
     [trace] = callback.traces
-    called = [step.sentence for step in trace.steps if step.kind == "call" and step.on.endswith("model")]
-    assert len(called) == 2 and len(trace.pass_numbers) == 2
+    called = [step.on for step in trace.steps if step.kind == "call" and step.on.startswith("run.model ")]
+    assert called == ["run.model (call 2)"] and len(trace.pass_numbers) == 2
     assert [path.name for path in (tmp_path / "hookviz").iterdir()] == ["steps_2-3.html"]
     assert not trace.findings
 
@@ -244,3 +254,123 @@ def test_steps_count_on_when_a_training_resumes(library: str, tmp_path: Path) ->
         train(library, tmp_path, save_strategy="steps", save_steps=3)
         train(library, tmp_path, callback, ckpt_path=tmp_path / "checkpoint-3")
     assert [path.name for path in (tmp_path / "hookviz").iterdir()] == ["step_5.html"]
+
+
+# -- the table of the page on Trainer and Lightning: what the trace says of each cause
+
+
+def silent(*_: Any) -> None:
+    """A hook that only looks."""
+
+
+def freeze(model: Any) -> None:
+    model.bert.encoder.layer[0].output.dense.weight.register_hook(silent)
+    model.bert.requires_grad_(False)
+
+
+def find_reasons(trace: hv.Trace) -> str:
+    """Return why hooks did not fire, or did so unexpectedly."""
+    return " ".join(finding.cause for finding in trace.findings.hooks)
+
+
+CASES: dict[str, tuple[str, Callable[[Any], object], dict[str, Any], str]] = {
+    "ModelOutput": (
+        "transformers",
+        lambda model: model.bert.encoder.register_full_backward_hook(silent),
+        {},
+        "returned a BaseModelOutput",
+    ),
+    "frozen": ("transformers", freeze, {}, "did not require grad (requires_grad=False)"),
+    "compiled Trainer": (
+        "transformers",
+        lambda model: model.classifier.register_forward_hook(silent),
+        {"torch_compile": True, "torch_compile_backend": "eager"},
+        "compiled code ran",
+    ),
+    "parts of a LightningModule": (
+        "lightning",
+        lambda model: (
+            setattr(model, "training_step", lambda batch, batch_idx: model.classifier(model.encoder(batch[0])).sum())
+            or model.register_forward_hook(silent)
+        ),
+        {},
+        "was never called, although",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_trace_says_why_a_hook_did_not_fire(case: str, tmp_path: Path) -> None:
+    library, edit, options, why = CASES[case]
+    callback = CALLBACKS[library].RecordSteps([3])
+    train(library, tmp_path, callback, edit=edit, **options)
+    assert why in find_reasons(callback.traces[0])
+
+
+def test_a_model_that_lightning_compiles_is_recorded_with_the_names_of_yours(tmp_path: Path) -> None:
+    callback = CALLBACKS["lightning"].RecordSteps([3])
+    run = Run("lightning", tmp_path, lambda model: model.encoder.register_forward_hook(silent), [callback])
+    run.model.logs = False  # torch cannot compile Lightning's log
+    run.model = torch.compile(run.model, backend="eager")
+    fit_lightning(run)
+    [trace] = callback.traces
+    assert "compiled code ran" in find_reasons(trace)
+    assert {step.on.partition("model.")[2] for step in trace.steps if step.kind == "accumulate"} == {
+        "encoder.0.weight",
+        "encoder.0.bias",
+        "classifier.weight",
+        "classifier.bias",
+    }
+
+
+CHECKPOINTING = {"gradient_checkpointing": True}
+REENTRANT = {**CHECKPOINTING, "gradient_checkpointing_kwargs": {"use_reentrant": True}}
+
+
+@pytest.mark.parametrize(
+    ("library", "options", "fired", "repeated"),
+    [
+        ("transformers", CHECKPOINTING, (1, 1), True),
+        ("transformers", REENTRANT, (1, 0, 0, 1, 0, 0), True),
+        ("transformers", {"bf16": True}, (1, 1), False),
+        ("lightning", {"precision": "bf16-mixed"}, (1, 1), False),
+    ],
+)
+def test_a_hook_fires_once_a_step(
+    library: str, options: dict[str, Any], fired: tuple[int, ...], repeated: bool, tmp_path: Path
+) -> None:
+    callback = CALLBACKS[library].RecordSteps([3, 4])
+    layer = (lambda model: model.classifier) if library == "lightning" else lambda model: model.bert.encoder.layer[1]
+    train(library, tmp_path, callback, edit=lambda model: layer(model).register_full_backward_hook(silent), **options)
+    [trace] = callback.traces
+    assert [hook.passes for hook in trace.hooks if hook.name == "silent"] == [fired]
+    assert any("recomputes it" in step.sentence for step in trace.steps) is repeated
+    assert not trace.findings
+
+
+def test_the_batch_of_several_optimizers_is_recorded_whole(tmp_path: Path) -> None:
+    import lightning
+
+    class TwoOptimizers(lightning.LightningModule):  # type: ignore[misc]
+        automatic_optimization = False
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = torch.nn.ModuleList(torch.nn.Linear(6, 2) for _ in range(2))
+            self.automatic_optimization = False
+
+        def training_step(self, batch: Any, batch_idx: int) -> None:
+            for part, optimizer in zip(self.parts, self.optimizers(), strict=True):
+                optimizer.zero_grad()
+                self.manual_backward(part(batch[0]).square().mean())
+                optimizer.step()
+
+        def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+            return [torch.optim.SGD(part.parameters(), lr=0.1) for part in self.parts]
+
+    callback = CALLBACKS["lightning"].RecordSteps([4])
+    run = Run("lightning", tmp_path, None, [callback])
+    run.model = TwoOptimizers()
+    fit_lightning(run, max_steps=8)
+    [trace] = callback.traces
+    assert sum(step.kind == "optimizer_step" for step in trace.steps) == 2 and len(trace.pass_numbers) == 2
