@@ -9,6 +9,7 @@ from hookviz.integrations.training_recorder import (
     FlightRecording,
     StepRecorder,
     TrainingRecorder,
+    check_alone,
     require_library,
 )
 from hookviz.recorder.options import Until
@@ -40,6 +41,7 @@ class _RecordingCallback(Callback):
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Note where Lightning writes."""
+        check_alone(trainer.callbacks, _RecordingCallback)
         self._recorder.training_begins(trainer.log_dir or trainer.default_root_dir)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, *_ignored: Any) -> None:

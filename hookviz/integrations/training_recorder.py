@@ -20,7 +20,7 @@ from hookviz.recorder.followers.stop_condition import TroubleFile
 from hookviz.recorder.notes import Notes
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.torch_patches import own_recording
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import check_flag, describe_type
 from hookviz.trace.values import Value
 
@@ -37,6 +37,21 @@ def require_library(base: type, library: str, extra: str) -> None:
     """
     if base is object:
         raise ImportError(_(_MISSING).format(library=library, extra=extra), name=library)
+
+
+def check_alone(callbacks: Iterable[object], kind: type) -> None:
+    """Check that a trainer has one callback of hookviz's: one recording is open at a time.
+
+    Raises:
+        RuntimeError: it has several.
+    """
+    names = [type(callback).__name__ for callback in callbacks if isinstance(callback, kind)]
+    if len(names) > 1:
+        raise RuntimeError(
+            _(
+                "One recording is open at a time; this trainer has {count} callbacks that record: {names}. Keep one."
+            ).format(count=len(names), names=join_list(names))
+        )
 
 
 class OpenRecording:
@@ -77,9 +92,14 @@ class TrainingRecorder:
         self._open: OpenRecording | None = None
 
     def training_begins(self, folder: str | Path) -> None:
-        """Note the output folder of the trainer. A recording that an earlier training has left open ends."""
+        """Make the folder of the pages. A recording that an earlier training has left open ends.
+
+        Raises:
+            OSError: the folder cannot be made.
+        """
         self.training_ends(None)
         self._folder = Path(folder).absolute() / "hookviz"
+        self._folder.mkdir(parents=True, exist_ok=True)
 
     def step_begins(self, step: int, model: torch.nn.Module) -> None:
         """Note that step number ``step`` begins, or another backward pass that belongs to it."""
@@ -103,8 +123,7 @@ class TrainingRecorder:
         self.traces = [*self.traces, self._open.trace][-MAX_TRACES:]
 
     def _name_file(self, name: str) -> Path:
-        """Return the page of this name in the folder, which is made. If several ranks train, each has a page."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        """Return the page of this name in the folder. If several ranks train, each has a page."""
         is_one_of_many = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
         return self._folder / f"{name}{f'_rank{dist.get_rank()}' if is_one_of_many else ''}.html"
 
@@ -189,7 +208,8 @@ class StepRecorder(TrainingRecorder):
             name, title = f"step_{self._first}", _("Training step {step}").format(step=self._first)
         else:
             steps = f"{self._first}-{self._running}"
-            name, title = f"steps_{steps}", _("Training steps {steps}").format(steps=steps)
+            title = _("Training steps {steps}").format(steps=f"{self._first}–{self._running}")
+            name = f"steps_{steps}"
         data = recording.trace._data
         file = TroubleFile(data, Notes(data), self._name_file(name), title)
         file.write(_("{steps} recorded.").format(steps=title))

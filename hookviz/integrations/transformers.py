@@ -9,6 +9,7 @@ from hookviz.integrations.training_recorder import (
     FlightRecording,
     StepRecorder,
     TrainingRecorder,
+    check_alone,
     find_caller,
     require_library,
 )
@@ -41,8 +42,10 @@ class _RecordingCallback(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **_ignored: Any) -> None:
         """Note where Trainer writes."""
         self._leave_trainer()
-        self._recorder.training_begins(args.output_dir)
         self._trainer = find_caller(Trainer)
+        if self._trainer is not None:
+            check_alone(self._trainer.callback_handler.callbacks, _RecordingCallback)
+        self._recorder.training_begins(args.output_dir)
         self._notice_exceptions()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:

@@ -244,6 +244,13 @@ def test_a_flight_recorder_writes_a_page_for_nan_and_training_goes_on(library: s
 
 
 @pytest.mark.parametrize("library", TRAINERS)
+def test_two_callbacks_that_record_are_refused_when_the_training_begins(library: str, tmp_path: Path) -> None:
+    callbacks = CALLBACKS[library].RecordSteps([4]), CALLBACKS[library].FlightRecorder()
+    with pytest.raises(RuntimeError, match=r"2 callbacks that record: RecordSteps, FlightRecorder\. Keep one"):
+        train(library, tmp_path, *callbacks)
+
+
+@pytest.mark.parametrize("library", TRAINERS)
 def test_steps_count_on_when_a_training_resumes(library: str, tmp_path: Path) -> None:
     callback = CALLBACKS[library].RecordSteps([2, 5])
     if library == "lightning":
