@@ -8,13 +8,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from torch import Tensor
-from torch.nn import Module, Parameter
+from torch.nn import DataParallel, Module, Parameter
+from torch.nn.parallel import DistributedDataParallel
+
+from hookviz.autograd.torch_internals import COMPILED_MODEL
 
 
 def named_modules(root: Module, *, every_path: bool = False) -> Iterator[tuple[str, Module]]:
     """Yield (path, module) of ``root`` and of all modules in it, in the order of ``root.named_modules()``.
 
-    A module with several paths comes once, or with ``every_path`` once for each path.
+    A module with several paths comes once, or with ``every_path`` once for each path. A model in a wrapper of torch's,
+    such as DDP, has the paths that it has without: ``head.weight``, not ``module.head.weight``.
 
     >>> from torch.nn import ReLU, Sequential
     >>> act = ReLU()
@@ -32,8 +36,34 @@ def named_modules(root: Module, *, every_path: bool = False) -> Iterator[tuple[s
         visited.add(id(module))
         yield path, module
         ancestors = (*ancestors, id(module)) if every_path else ()
-        reversed_children = reversed(list(children(module)))
-        queue += [(f"{path}.{name}" if path else name, child, ancestors) for name, child in reversed_children]
+        for name, child in reversed(list(children(module))):
+            queue.append((path if _is_wrapped(module, name) else join_path(path, name), child, ancestors))
+
+
+def join_path(*names: str) -> str:
+    """Join the names that are not empty with a dot.
+
+    >>> join_path("", "head", "weight")
+    'head.weight'
+    """
+    return ".".join(filter(None, names))
+
+
+def _is_wrapped(module: Module, name: str) -> bool:
+    """Whether the child of this name is the user's model, which ``module`` distributes or compiles."""
+    is_parallel = name == "module" and issubclass(type(module), (DistributedDataParallel, DataParallel))
+    return is_parallel or name == COMPILED_MODEL
+
+
+def unwrap(module: Module) -> Module:
+    """Return the user's model in the wrappers of torch's, such as DDP, or ``module`` itself if it is not one.
+
+    >>> from torch.nn import DataParallel, ReLU
+    >>> unwrap(DataParallel(ReLU()))
+    ReLU()
+    """
+    wrapped = next((child for name, child in children(module) if _is_wrapped(module, name)), None)
+    return module if wrapped is None else unwrap(wrapped)
 
 
 def children(module: Module) -> Iterator[tuple[str, Module]]:
@@ -83,7 +113,7 @@ def named_parameters(root: Module) -> Iterator[tuple[str, Parameter]]:
         for name, parameter in own_parameters(module):
             if id(parameter) not in visited:
                 visited.add(id(parameter))
-                yield f"{path}.{name}" if path else name, parameter
+                yield join_path(path, name), parameter
 
 
 def all_parameters(root: Module) -> Iterator[Parameter]:

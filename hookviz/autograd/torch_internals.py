@@ -444,7 +444,8 @@ COMPILE_WRAPPER = f"{_COMPILED_CALL}.<locals>.{_attribute(f'{DYNAMO}.{_COMPILED_
 COMPILE_BEGINS = _attribute(f"{DYNAMO}.{_COMPILED_CALL}", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
-_attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/torch/compiled_regions.py")
+COMPILED_MODEL = _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled")
+"""The user's model, in what ``torch.compile`` returned for it."""
 TRACE_RULES = "torch._dynamo.trace_rules"
 _lazy(f"{TRACE_RULES}.SKIP_DIRS", "2.3", "compiled")
 _lazy(f"{TRACE_RULES}.add", "2.3", "compiled")

@@ -94,6 +94,8 @@ class PassSampler:
         """How many passes have begun, recorded or not, with those that run inside another."""
         self.is_stopped = False
         """Whether nothing is recorded any more."""
+        self.is_paused = False
+        """Whether nothing is recorded for now, between two steps of a training; such passes do not count."""
 
     def stop(self) -> None:
         """Record nothing from now on; what is running is recorded to its end."""
@@ -101,7 +103,7 @@ class PassSampler:
 
     def begin(self) -> bool:
         """Count a pass that begins in this thread, and return whether it is recorded."""
-        if self.is_stopped:
+        if self.is_stopped or self.is_paused:
             return False
         self.pass_count += 1
         if is_outermost():
@@ -114,7 +116,7 @@ class PassSampler:
 
         This runs at every module call, recorded or not.
         """
-        if self.is_stopped:
+        if self.is_stopped or self.is_paused:
             return False
         if self.every == 1:
             return True
@@ -122,7 +124,7 @@ class PassSampler:
 
     def was_recorded(self) -> bool:
         """Return whether the last pass is recorded; an optimizer step belongs to that pass."""
-        return not self.is_stopped and (self.every == 1 or self._is_recorded)
+        return not (self.is_stopped or self.is_paused) and (self.every == 1 or self._is_recorded)
 
     def add_notes(self, notes: Notes) -> None:
         """Note how many passes were left out."""

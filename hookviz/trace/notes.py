@@ -104,7 +104,7 @@ _TEXTS: dict[str, str] = {
         "true. What ran after it was not observed."
     ),
     "until.error": N_("The function of record(until=...) raised {error} after pass {number}. The recording goes on."),
-    "raised": N_("The with block ended with an exception, {error}. The trace holds what was recorded up to then."),
+    "raised": N_("The recording ended with an exception, {error}. The trace holds what was recorded up to then."),
     "dropped": N_(
         "record(keep=...) kept the last {kept} passes and dropped the {dropped} before them, with their forward steps."
     ),

@@ -18,6 +18,7 @@ from hookviz.analysis.findings import finding
 from hookviz.analysis.findings.hooks.explanation import KINDS as CAUSE_KINDS
 from hookviz.analysis.findings.parameters.places import CUTS
 from hookviz.command_line.entry_point import build_parser
+from hookviz.integrations import lightning, transformers
 from hookviz.static_checks import static_finding
 from hookviz.trace import KINDS
 from hookviz.trace.rows import GRAD_MODES
@@ -49,7 +50,9 @@ def list_environments() -> set[str]:
 
 
 def list_public_names() -> set[str]:
-    return {*hv.__all__, *(f"testing.{name}" for name in hookviz.testing.__all__)}
+    trainers = {"lightning": lightning, "transformers": transformers}
+    callbacks = {f"integrations.{trainer}.{name}" for trainer, module in trainers.items() for name in module.__all__}
+    return {*hv.__all__, *(f"testing.{name}" for name in hookviz.testing.__all__)} | callbacks
 
 
 def list_record_options() -> set[str]:

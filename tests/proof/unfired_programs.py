@@ -218,7 +218,7 @@ def forward_ran_before_the_recording() -> Trace:
     return trace
 
 
-@because("compiled", "fast._orig_mod.a", is_proven=False)
+@because("compiled", "net.a", is_proven=False)
 def hook_comes_after_the_compiled_call() -> Trace:
     net = Net()
     fast = torch.compile(net, backend="eager")
@@ -240,12 +240,12 @@ def run_compiled(net: Net, backend: str) -> Trace:
     return trace
 
 
-@because("compiled", "fast._orig_mod.a", is_proven=False)
+@because("compiled", "net.a", is_proven=False)
 def hook_comes_after_the_call_that_another_backend_compiled() -> Trace:
     return run_compiled(Net(), "aot_eager")
 
 
-@because("compiled", "fast._orig_mod.a", is_proven=False)
+@because("compiled", "net.a", is_proven=False)
 def hook_runs_inside_compiled_code() -> Trace:
     net = Net()
     net.a.register_forward_hook(lost)

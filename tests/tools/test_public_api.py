@@ -9,12 +9,13 @@ import pytest
 import hookviz
 import hookviz.course
 import hookviz.testing
+from hookviz.integrations import lightning, transformers
 from hookviz.pytest_plugin import NAME, OPTION
 
 API = Path(__file__).parents[2] / "site" / "api"
 NAMES = {
     f"{module.__name__}.{name}": getattr(module, name)
-    for module in (hookviz, hookviz.course, hookviz.testing)
+    for module in (hookviz, hookviz.course, hookviz.testing, lightning, transformers)
     for name in module.__all__
 }
 

@@ -20,6 +20,7 @@ from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.torch_internals import TESTED
 from hookviz.command_line.entry_point import build_parser
 from hookviz.course import quiz
+from hookviz.integrations import lightning, transformers
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.player import read_bundle
 from hookviz.player.compression import pack
@@ -92,7 +93,15 @@ def test_all_names_stand_on_one_screen_of_the_readme() -> None:
     screen = README.partition("## All names on one screen\n")[2].partition("\n## ")[0]
     named = {name for code in re.findall(r"`([^`]+)`", screen) for name in (code, *re.findall(r"\w+$", code))}
     [commands] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    public = {*hv.__all__, *hookviz.course.__all__, *hookviz.testing.__all__, *DESCRIBED.split(), *commands.choices}
+    public = {
+        *hv.__all__,
+        *lightning.__all__,
+        *transformers.__all__,
+        *hookviz.course.__all__,
+        *hookviz.testing.__all__,
+        *DESCRIBED.split(),
+        *commands.choices,
+    }
     assert public - named == set()
 
 

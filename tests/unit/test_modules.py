@@ -3,6 +3,7 @@
 import gc
 import warnings
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -330,3 +331,26 @@ def test_backward_hooks_are_numbered_in_the_order_of_the_calls() -> None:
         net(torch.ones(1, 2, requires_grad=True)).sum().backward()
     names = [trace._data.modules[row.module].name for row in trace._data.hook_rows]
     assert names == [f"net.{number}" for number in range(12)]
+
+
+class Distributed(nn.parallel.DistributedDataParallel):
+    """DDP without ranks: it calls the model."""
+
+    def __init__(self, module: nn.Module) -> None:
+        nn.Module.__init__(self)
+        self.module = module
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.module(*inputs)
+
+
+@pytest.mark.parametrize("wrap", [nn.DataParallel, Distributed, lambda net: torch.compile(net, backend="eager")])
+def test_a_wrapper_of_torch_adds_nothing_to_the_names_of_the_model(wrap: Callable[[nn.Module], Any]) -> None:
+    model = wrap(nn.Sequential(nn.Linear(2, 1)))
+    model(torch.ones(1, 2))
+    net = nn.Sequential(nn.Linear(2, 1))
+    wrapped = wrap(net)
+    with hv.record(model, wrapped) as trace:
+        (model(torch.ones(1, 2)) + wrapped(torch.ones(1, 2))).sum().backward()
+    leaves = {step.on for step in trace.steps if step.kind == "accumulate"}
+    assert leaves == {"model.0.weight", "model.0.bias", "net.0.weight", "net.0.bias"}

@@ -12,6 +12,7 @@ import torch
 import hookviz as hv
 import hookviz.course
 import hookviz.testing
+from hookviz.integrations import lightning, transformers
 
 NAMES = """
     Comparison Figure Finding Hook HookvizWarning Plot Step Trace Value WhatIf
@@ -19,6 +20,7 @@ NAMES = """
 """
 COURSE = "Verdict check concept_test keep kept quiz report review"
 TESTING = "assert_gradients_reach assert_hooks_fire"
+CALLBACKS = "FlightRecorder RecordSteps"
 
 DESCRIBED = """
     animate diff dropped figure findings firings hooks lacks_passes notes pass_number
@@ -77,6 +79,7 @@ def list_attributes(thing: object) -> set[str]:
 def test_names_of_the_package() -> None:
     assert set(hv.__all__) == list_attributes(hv) == set(NAMES.split())
     assert set(hookviz.testing.__all__) == set(TESTING.split())
+    assert set(lightning.__all__) == set(transformers.__all__) == set(CALLBACKS.split())
     assert set(hookviz.course.__all__) == set(COURSE.split())
 
 

@@ -114,8 +114,8 @@ def _iter_root_values(trace: TraceData, pass_id: int) -> Iterator[tuple[int, int
 class TroubleFile:
     """Writes a trace to a file once. It never raises, except if Ctrl-C interrupts it."""
 
-    def __init__(self, trace: TraceData, notes: Notes, path: Path) -> None:
-        self.trace, self.notes, self.path = Trace(trace), notes, path
+    def __init__(self, trace: TraceData, notes: Notes, path: Path, title: str | None = None) -> None:
+        self.trace, self.notes, self.path, self.title = Trace(trace), notes, path, title
         self._is_done = False
 
     def write(self, reason: str) -> None:
@@ -143,9 +143,11 @@ class TroubleFile:
 
     def _save(self) -> None:
         """Write the page or the saved trace."""
-        write = self.trace.to_html if self.path.suffix.lower() == ".html" else self.trace.save
         with (
             DisableTorchFunction(),
             hidden_from_tools(),
         ):  # torch computes formulas, which the user's tools must not see
-            write(self.path)
+            if self.path.suffix.lower() == ".html":
+                self.trace.to_html(self.path, self.title)
+            else:
+                self.trace.save(self.path)

@@ -116,13 +116,16 @@ class ModuleRegistry:
         """Name the model that holds ``module``, and all modules in it, by the expressions that reach them.
 
         The model is named after a variable of the user's code, such as ``net``, and a module in it ``net.layers.0``;
-        a model that no variable holds is named after its class. Returns the name of ``module``.
+        a model that no variable holds is named after its class. If DDP wraps ``net``, the names begin with ``net``.
+        Returns the name of ``module``.
         """
         name = self.known_name(module)
         if name is not None and name not in self._roots:
             return name
-        holder = Holder(name, module) if name is not None else find_model(module)
-        self._name_all(holder or Holder(type(module).__name__, module))
+        for inner in module_tree.unwrap(module), module:
+            if name is not None or self.known_name(inner) is None:
+                holder = Holder(name, module) if name is not None else find_model(inner)
+                self._name_all(holder or Holder(type(module).__name__, module))
         return self.label(module)
 
     def name_if_held(self, module: Module) -> None:

@@ -20,6 +20,7 @@ from hookviz.autograd.torch_internals import (
     COMPILE_WRAPPER,
     COMPILED_AUTOGRAD,
     COMPILED_AUTOGRAD_IS_ON,
+    COMPILED_MODEL,
     COMPILER_FOLDERS,
     ENGINE_FRAME,
     RECOMPUTING_FRAMES,
@@ -99,7 +100,7 @@ def runs_compiled(module: torch.nn.Module) -> bool:
 
 def is_compile_wrapper(module: torch.nn.Module) -> bool:
     """Return whether ``module`` is what ``torch.compile`` returned for another module."""
-    return hasattr(module, "_orig_mod")
+    return hasattr(module, COMPILED_MODEL)
 
 
 def find_maker(module: torch.nn.Module) -> str:

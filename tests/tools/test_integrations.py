@@ -1,0 +1,383 @@
+"""The callbacks for Lightning and transformers' Trainer, in trainings of tiny models with these libraries."""
+
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import hookviz as hv
+from hookviz.integrations import lightning as for_lightning
+from hookviz.integrations import transformers as for_transformers
+from tests.requirements import skip_or_fail
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+TRAINERS = ("lightning", "transformers")
+CALLBACKS: dict[str, Any] = {"lightning": for_lightning, "transformers": for_transformers}
+ACCUMULATION = {"lightning": "accumulate_grad_batches", "transformers": "gradient_accumulation_steps"}
+STEPS = 5
+
+
+class Run:
+    """A training of five steps: its model, the losses of its batches, and the trainer."""
+
+    def __init__(self, library: str, folder: Path, edit: Callable[[Any], object] | None, callbacks: list[Any]) -> None:
+        if find_spec(library) is None:
+            skip_or_fail("recipes", f"{library} is not installed: make test installs the trainers")
+        self.folder, self.callbacks, self.losses = folder, callbacks, list[float]()
+        torch.manual_seed(0)
+        self.model = _make_lightning_model(self.losses) if library == "lightning" else _make_bert()
+        if edit is not None:
+            edit(self.model)
+
+    def weights(self) -> list[Any]:
+        return [parameter.tolist() for parameter in self.model.parameters()]
+
+
+def _make_lightning_model(losses: list[float]) -> Any:
+    import lightning
+
+    class Classifier(lightning.LightningModule):  # type: ignore[misc]
+        logs = True
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Dropout(0.2))
+            self.classifier = torch.nn.Linear(8, 2)
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.classifier(self.encoder(x))
+
+        def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
+            loss = torch.nn.functional.cross_entropy(self(batch[0]), batch[1])
+            losses.append(loss.item())
+            if self.logs:
+                self.log("loss", loss)
+            return loss
+
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self(batch[0])
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.AdamW(self.parameters(), lr=0.01)
+
+    return Classifier()
+
+
+def _make_bert() -> Any:
+    from transformers import BertConfig, BertForSequenceClassification
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+
+    return BertForSequenceClassification(BertConfig(vocab_size=20, **sizes))
+
+
+def fit_lightning(run: Run, ckpt_path: Path | None = None, **options: Any) -> Any:
+    import lightning
+
+    data = TensorDataset(torch.randn(64, 6), torch.randint(0, 2, (64,)))
+    off = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    quiet = {**dict.fromkeys(off, False), "num_sanity_val_steps": 0, "log_every_n_steps": 1, "max_steps": STEPS}
+    trainer = lightning.Trainer(
+        accelerator="cpu", default_root_dir=run.folder, callbacks=run.callbacks, **{**quiet, **options}
+    )
+    trainer.fit(run.model, DataLoader(data, batch_size=4), DataLoader(data, batch_size=32), ckpt_path=ckpt_path)
+    return trainer
+
+
+def fit_transformers(run: Run, ckpt_path: Path | None = None, **options: Any) -> Any:
+    from transformers import Trainer, TrainingArguments
+
+    rows = [{"input_ids": torch.randint(0, 20, (6,)), "labels": number % 2} for number in range(64)]
+    quiet = {"report_to": "none", "save_strategy": "no", "disable_tqdm": True, "use_cpu": True, "logging_steps": 1}
+    arguments = TrainingArguments(
+        str(run.folder), max_steps=STEPS, per_device_train_batch_size=4, **{**quiet, **options}
+    )
+
+    class NotingTrainer(Trainer):  # type: ignore[misc]
+        def compute_loss(self, *args: Any, **kwargs: Any) -> Any:
+            loss = super().compute_loss(*args, **kwargs)
+            run.losses.append((loss[0] if isinstance(loss, tuple) else loss).item())
+            return loss
+
+    trainer = NotingTrainer(run.model, arguments, train_dataset=rows, eval_dataset=rows[:8], callbacks=run.callbacks)
+    trainer.train(resume_from_checkpoint=None if ckpt_path is None else str(ckpt_path))
+    return trainer
+
+
+FIT = {"lightning": fit_lightning, "transformers": fit_transformers}
+
+
+def train(
+    library: str, folder: Path, *callbacks: Any, edit: Callable[[Any], object] | None = None, **options: Any
+) -> tuple[Run, Any]:
+    """Train a tiny model with a library; return the run and its trainer."""
+    run = Run(library, folder, edit, [*callbacks])
+    return run, FIT[library](run, **options)
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("kind", ["RecordSteps", "FlightRecorder"])
+@pytest.mark.parametrize("library", TRAINERS)
+def test_training_is_the_same_bit_for_bit(library: str, kind: str, accumulate: int, tmp_path: Path) -> None:
+    options = {ACCUMULATION[library]: accumulate}
+    plain, _trainer = train(library, tmp_path, **options)
+    make = getattr(CALLBACKS[library], kind)
+    callback = make([2, 3], log_norms=True) if kind == "RecordSteps" else make(keep=2)
+    recorded, _trainer = train(library, tmp_path, callback, **options)
+    assert recorded.losses == plain.losses and recorded.weights() == plain.weights()
+    assert len(callback.traces[0].pass_numbers) == (2 * accumulate if kind == "RecordSteps" else 2)
+
+
+class CurvesOfTrainer:
+    """Collects what a trainer logs; Trainer takes it as a callback, Lightning as a logger, as Weights & Biases does."""
+
+    def __new__(cls, library: str) -> Any:
+        if library == "lightning":
+            from lightning.pytorch.loggers.logger import Logger
+
+            class Curves(Logger):  # type: ignore[misc]
+                name, version = "curves", 0
+
+                def __init__(self) -> None:
+                    super().__init__()
+                    self.found = dict[int, dict[str, float]]()
+
+                def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+                    self.found.setdefault((step or 0) + 1, {}).update(metrics)
+
+                def log_hyperparams(self, *_: Any, **__: Any) -> None:
+                    pass
+
+        else:
+            from transformers import TrainerCallback
+
+            class Curves(TrainerCallback):  # type: ignore[misc,no-redef]
+                def __init__(self) -> None:
+                    self.found = dict[int, dict[str, float]]()
+
+                def on_log(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+                    self.found.setdefault(state.global_step, {}).update(given["logs"])
+
+        return Curves()
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_norms_of_chosen_steps_reach_a_logger_and_leave_the_other_curves(library: str, tmp_path: Path) -> None:
+    curves, callback = CurvesOfTrainer(library), CALLBACKS[library].RecordSteps([2, 4], log_norms=True)
+    if library == "lightning":
+        train(library, tmp_path, callback, logger=curves)
+    else:
+        train(library, tmp_path, callback, curves, max_grad_norm=0.1)
+    norms = {
+        step: [v for k, v in found.items() if k.startswith("gradient norm/")] for step, found in curves.found.items()
+    }
+    assert [step for step, found in norms.items() if found] == [2, 4]
+    assert all("loss" in curves.found[step] for step in range(1, STEPS + 1))
+    assert "gradient norm/classifier" in curves.found[2]
+    if library == "transformers":
+        assert math.hypot(*norms[2]) == pytest.approx(curves.found[2]["grad_norm"], rel=1e-5)
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_norms_reach_tensorboard(library: str, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    callback = CALLBACKS[library].RecordSteps([2], log_norms=True)
+    if library == "lightning":
+        from lightning.pytorch.loggers import TensorBoardLogger
+
+        train(library, tmp_path, callback, logger=TensorBoardLogger(tmp_path))
+    else:
+        train(library, tmp_path, callback, report_to="tensorboard")
+    [events] = tmp_path.rglob("events.out.tfevents.*")
+    curves = EventAccumulator(str(events.parent)).Reload()
+    [tag] = [tag for tag in curves.Tags()["scalars"] if tag.endswith("gradient norm/classifier")]
+    assert [scalar.step for scalar in curves.Scalars(tag)] == [1 if library == "lightning" else 2]
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_evaluation_is_not_recorded_and_the_page_lies_in_the_output_folder(library: str, tmp_path: Path) -> None:
+    callback = CALLBACKS[library].RecordSteps([2, 3])
+    between = {"val_check_interval": 1} if library == "lightning" else {"eval_strategy": "steps", "eval_steps": 1}
+    train(library, tmp_path, callback, **between)
+    [trace] = callback.traces
+    called = [step.on for step in trace.steps if step.kind == "call" and step.on.startswith("run.model ")]
+    assert called == ["run.model (call 2)"] and len(trace.pass_numbers) == 2
+    assert [path.name for path in (tmp_path / "hookviz").iterdir()] == ["steps_2-3.html"]
+    assert not trace.findings
+
+
+def raise_in_step_three(model: Any) -> None:
+    calls = iter(range(3))
+    model.classifier.register_forward_pre_hook(lambda *_: None if next(calls) < 2 else 1 / 0)
+
+
+def return_nan(model: Any) -> None:
+    model.classifier.register_forward_hook(lambda module, args, output: output * math.nan)
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_a_flight_recorder_writes_a_page_for_an_exception_and_lets_go(library: str, tmp_path: Path) -> None:
+    callback = CALLBACKS[library].FlightRecorder(keep=1)
+    with pytest.raises(ZeroDivisionError):
+        train(library, tmp_path, callback, edit=raise_in_step_three)
+    assert (tmp_path / "hookviz" / "trouble.html").exists()
+    assert "ZeroDivisionError" in callback.traces[0].notes[0]
+    with hv.record() as trace:
+        torch.ones(1, requires_grad=True).sum().backward()
+    assert len(trace.pass_numbers) == 1
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_a_flight_recorder_writes_a_page_for_nan_and_training_goes_on(library: str, tmp_path: Path) -> None:
+    callback = CALLBACKS[library].FlightRecorder()
+    run, _trainer = train(library, tmp_path, callback, edit=return_nan)
+    assert (tmp_path / "hookviz" / "trouble.html").exists() and len(run.losses) == STEPS
+    assert callback.traces[0].pass_numbers == [1] and callback.traces[0].findings[0].kind == "nan"
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_two_callbacks_that_record_are_refused_when_the_training_begins(library: str, tmp_path: Path) -> None:
+    callbacks = CALLBACKS[library].RecordSteps([4]), CALLBACKS[library].FlightRecorder()
+    with pytest.raises(RuntimeError, match=r"2 callbacks that record: RecordSteps, FlightRecorder\. Keep one"):
+        train(library, tmp_path, *callbacks)
+
+
+@pytest.mark.parametrize("library", TRAINERS)
+def test_steps_count_on_when_a_training_resumes(library: str, tmp_path: Path) -> None:
+    callback = CALLBACKS[library].RecordSteps([2, 5])
+    if library == "lightning":
+        _run, trainer = train(library, tmp_path, max_steps=3)
+        trainer.save_checkpoint(tmp_path / "three.ckpt")
+        train(library, tmp_path, callback, ckpt_path=tmp_path / "three.ckpt")
+    else:
+        train(library, tmp_path, save_strategy="steps", save_steps=3)
+        train(library, tmp_path, callback, ckpt_path=tmp_path / "checkpoint-3")
+    assert [path.name for path in (tmp_path / "hookviz").iterdir()] == ["step_5.html"]
+
+
+# -- the table of the page on Trainer and Lightning: what the trace says of each cause
+
+
+def silent(*_: Any) -> None:
+    """A hook that only looks."""
+
+
+def freeze(model: Any) -> None:
+    model.bert.encoder.layer[0].output.dense.weight.register_hook(silent)
+    model.bert.requires_grad_(False)
+
+
+def find_reasons(trace: hv.Trace) -> str:
+    """Return why hooks did not fire, or did so unexpectedly."""
+    return " ".join(finding.cause for finding in trace.findings.hooks)
+
+
+CASES: dict[str, tuple[str, Callable[[Any], object], dict[str, Any], str]] = {
+    "ModelOutput": (
+        "transformers",
+        lambda model: model.bert.encoder.register_full_backward_hook(silent),
+        {},
+        "returned a BaseModelOutput",
+    ),
+    "frozen": ("transformers", freeze, {}, "did not require grad (requires_grad=False)"),
+    "compiled Trainer": (
+        "transformers",
+        lambda model: model.classifier.register_forward_hook(silent),
+        {"torch_compile": True, "torch_compile_backend": "eager"},
+        "compiled code ran",
+    ),
+    "parts of a LightningModule": (
+        "lightning",
+        lambda model: (
+            setattr(model, "training_step", lambda batch, batch_idx: model.classifier(model.encoder(batch[0])).sum())
+            or model.register_forward_hook(silent)
+        ),
+        {},
+        "was never called, although",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_trace_says_why_a_hook_did_not_fire(case: str, tmp_path: Path) -> None:
+    library, edit, options, why = CASES[case]
+    callback = CALLBACKS[library].RecordSteps([3])
+    train(library, tmp_path, callback, edit=edit, **options)
+    assert why in find_reasons(callback.traces[0])
+
+
+def test_a_model_that_lightning_compiles_is_recorded_with_the_names_of_yours(tmp_path: Path) -> None:
+    callback = CALLBACKS["lightning"].RecordSteps([3])
+    run = Run("lightning", tmp_path, lambda model: model.encoder.register_forward_hook(silent), [callback])
+    run.model.logs = False  # torch cannot compile Lightning's log
+    run.model = torch.compile(run.model, backend="eager")
+    fit_lightning(run)
+    [trace] = callback.traces
+    assert "compiled code ran" in find_reasons(trace)
+    assert {step.on.partition("model.")[2] for step in trace.steps if step.kind == "accumulate"} == {
+        "encoder.0.weight",
+        "encoder.0.bias",
+        "classifier.weight",
+        "classifier.bias",
+    }
+
+
+CHECKPOINTING = {"gradient_checkpointing": True}
+REENTRANT = {**CHECKPOINTING, "gradient_checkpointing_kwargs": {"use_reentrant": True}}
+
+
+@pytest.mark.parametrize(
+    ("library", "options", "fired", "repeated"),
+    [
+        ("transformers", CHECKPOINTING, (1, 1), True),
+        ("transformers", REENTRANT, (1, 0, 0, 1, 0, 0), True),
+        ("transformers", {"bf16": True}, (1, 1), False),
+        ("lightning", {"precision": "bf16-mixed"}, (1, 1), False),
+    ],
+)
+def test_a_hook_fires_once_a_step(
+    library: str, options: dict[str, Any], fired: tuple[int, ...], repeated: bool, tmp_path: Path
+) -> None:
+    callback = CALLBACKS[library].RecordSteps([3, 4])
+    layer = (lambda model: model.classifier) if library == "lightning" else lambda model: model.bert.encoder.layer[1]
+    train(library, tmp_path, callback, edit=lambda model: layer(model).register_full_backward_hook(silent), **options)
+    [trace] = callback.traces
+    assert [hook.passes for hook in trace.hooks if hook.name == "silent"] == [fired]
+    assert any("recomputes it" in step.sentence for step in trace.steps) is repeated
+    assert not trace.findings
+
+
+def test_the_batch_of_several_optimizers_is_recorded_whole(tmp_path: Path) -> None:
+    import lightning
+
+    class TwoOptimizers(lightning.LightningModule):  # type: ignore[misc]
+        automatic_optimization = False
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = torch.nn.ModuleList(torch.nn.Linear(6, 2) for _ in range(2))
+            self.automatic_optimization = False
+
+        def training_step(self, batch: Any, batch_idx: int) -> None:
+            for part, optimizer in zip(self.parts, self.optimizers(), strict=True):
+                optimizer.zero_grad()
+                self.manual_backward(part(batch[0]).square().mean())
+                optimizer.step()
+
+        def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+            return [torch.optim.SGD(part.parameters(), lr=0.1) for part in self.parts]
+
+    callback = CALLBACKS["lightning"].RecordSteps([4])
+    run = Run("lightning", tmp_path, None, [callback])
+    run.model = TwoOptimizers()
+    fit_lightning(run, max_steps=8)
+    [trace] = callback.traces
+    assert sum(step.kind == "optimizer_step" for step in trace.steps) == 2 and len(trace.pass_numbers) == 2
