@@ -440,6 +440,11 @@ COMPILE_WRAPPER = f"{_COMPILED_CALL}.<locals>.{_attribute(f'{DYNAMO}.{_COMPILED_
 """The function that calls a compiled one, by its qualified name."""
 COMPILE_BEGINS = _attribute(f"{DYNAMO}.{_COMPILED_CALL}", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
+STANCE = _lazy(f"{DYNAMO}._stance", "2.6", "compiled")
+"""What ``torch.compiler.set_stance`` sets; its ``stance`` is ``FORCE_EAGER`` while compiled code runs eagerly."""
+FORCE_EAGER = "force_eager"
+COMPILE_COUNTERS = _lazy("torch._dynamo.utils.counters", "2.0", "compiled")
+"""What the compiler has done since the process began, or since somebody cleared it."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
 _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/torch/compiled_regions.py")
 TRACE_RULES = "torch._dynamo.trace_rules"

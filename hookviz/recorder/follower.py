@@ -49,6 +49,9 @@ class Follower:
     def recording_ends(self) -> None:
         """Torch is about to be restored; this may be called twice, and from another thread."""
 
+    def eager_region_begins(self) -> None:
+        """Code that was compiled is about to run eagerly, and to be observed like any other."""
+
     def region_begins(self) -> None:
         """Compiled code is about to run."""
 

@@ -4,7 +4,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 import torch.autograd.graph
@@ -113,7 +113,7 @@ def stop_observing(recording: "Recording") -> None:
         _open_recordings.discard(recording)
         if not _open_recordings:
             _recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
-            _recordings_before_regions.clear()
+            _open_regions.clear()
             _restore_functions()
             for switch in _PROFILER_SWITCHES:
                 switch.restore()
@@ -299,8 +299,19 @@ def recording_after_pass() -> "Recording | None":
 
 # -- compiled regions, inside which nothing is observed
 
-_recordings_before_regions: dict[int, list["Recording | None"]] = {}
-"""Thread → the recording that it had before each of its nested compiled regions."""
+
+
+class _OpenRegion(NamedTuple):
+    """A compiled function that runs."""
+
+    recording: "Recording | None"
+    """The recording that its thread had before it, which is paused until the function returns."""
+    is_eager: bool
+    """Whether it runs eagerly: then nothing is paused."""
+
+
+_open_regions: dict[int, list[_OpenRegion]] = {}
+"""Thread → its nested compiled regions."""
 
 
 def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
@@ -359,25 +370,38 @@ def _switch_region(region: RegionSwitch) -> None:
     """Begin a compiled region, or end it."""
     thread = threading.get_ident()
     if not region.name:
-        outer_recordings = _recordings_before_regions.get(thread)  # cleared when the last recording ended
-        outer_recording = outer_recordings.pop() if outer_recordings else None
-        _instrument_again()
-        if outer_recording is not None and _pause_or_resume(outer_recording, compiled=False):
-            outer_recording.guard(outer_recording.calls.observers.resume)
-            outer_recording.guard(outer_recording.followers.tell, "region_ended")
+        _leave_region(thread)
         return
     recording = _recordings_by_thread.get(thread)
     with state_lock:
-        _recordings_before_regions.setdefault(thread, []).append(recording)
+        _open_regions.setdefault(thread, []).append(_OpenRegion(recording, region.is_eager))
+    if region.is_eager:
+        if recording is not None:
+            recording.guard(recording.followers.tell, "eager_region_begins")
+        return
+    with state_lock:
         # The compiler reads the code of what it compiles, and recompiles where that has changed.
         _restore_instrumented()
-        for other in _open_recordings - {recording, *_recordings_before_regions[thread]}:
+        for other in _open_recordings - {recording, *(one.recording for one in _open_regions[thread])}:
             other.session.notes.say("compiled.elsewhere")
     if recording is not None:
         if recording.sampler.is_recording():
             recording.guard(recording.calls.compiled_region_begins, region)
         recording.guard(recording.followers.tell, "region_begins")
         _pause_or_resume(recording, compiled=True)
+
+
+def _leave_region(thread: int) -> None:
+    regions = _open_regions.get(thread)  # cleared when the last recording ended
+    left = regions.pop() if regions else _OpenRegion(None, is_eager=False)
+    if left.is_eager:
+        return
+    _instrument_again()
+    recording = left.recording
+    if recording is not None and _pause_or_resume(recording, compiled=False):
+        recording.guard(recording.calls.observers.resume)
+        recording.guard(recording.calls.compiled_region_ended)
+        recording.guard(recording.followers.tell, "region_ended")
 
 
 # -- profilers that follow each Python call: a frame of ours would be an event before any code of ours could prevent it
@@ -463,7 +487,8 @@ def _replace_functions() -> None:
 
 def _instrument_functions() -> None:
     """Instrument functions of torch, unless a compiled region runs."""
-    for instrumented in () if any(_recordings_before_regions.values()) else _INSTRUMENTED:
+    is_compiled = any(not region.is_eager for regions in _open_regions.values() for region in regions)
+    for instrumented in () if is_compiled else _INSTRUMENTED:
         instrumented.install()
 
 

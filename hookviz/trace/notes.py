@@ -17,6 +17,10 @@ _TEXTS: dict[str, str] = {
         "A function compiled by torch.compile ran in a thread that this recording does not follow: "
         "calls and passes that began while it ran were not observed."
     ),
+    "compiled.eager": N_(
+        'record(compiled="eager") ran compiled code eagerly, so that you see its modules and hooks. The compiled program '
+        "may leave some of these hooks out, and its numbers may differ in the last bits."
+    ),
     "elsewhere": N_(
         "A backward pass ran in another thread than the recording, which follows its own: call record() in that thread."
     ),

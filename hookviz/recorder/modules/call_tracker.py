@@ -18,10 +18,11 @@ from hookviz.recorder.modules.module_registry import ModuleRegistry, SharedPaths
 from hookviz.recorder.modules.tensor_flow import Sources, TensorFlow
 from hookviz.recorder.nonfinite_values import NonfiniteParameters
 from hookviz.recorder.session import Session, is_outermost
-from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
+from hookviz.recorder.torch.compiled_regions import CompilerWork, RegionSwitch, is_recomputing, runs_compiled
 from hookviz.recorder.torch.grad_modes import grad_mode, is_transformed, requires_grad
 from hookviz.support.user_objects import own_attributes
 from hookviz.trace import CallRow
+from hookviz.trace.unfired_rows import CompiledPlace
 from hookviz.trace.traversal import list_outer_paths
 
 _ENCODER_LAYER = torch.nn.TransformerEncoderLayer.forward
@@ -50,6 +51,8 @@ class CallTracker:
         """Whether compiled code has run; hookviz cannot observe the calls in it."""
         self._compiled: set[str] = set()
         """The names of the modules whose compiled call has run: nothing in the module itself says so."""
+        self._open_region: tuple[int, CompilerWork] | None = None
+        """The step of the compiled region that runs, and what the compiler had done before it."""
         self._models = [
             (self.modules.name_model(model), {id(module) for module in module_tree.all_modules(model)})
             for model in models
@@ -221,13 +224,22 @@ class CallTracker:
             self._compiled.add(self.modules.label(call.module))
         self.log.add_step("compiled", None if call is None else call.index, region=name)
         self.observers.suspend(only_shared=True)
+        self._open_region = len(self.trace.rows) - 1, CompilerWork.read()
 
-    def ran_compiled_below(self, name: str, module: Module | None) -> bool:
+    def compiled_region_ended(self) -> None:
+        """Note what torch compiled in the region."""
+        region, self._open_region = self._open_region, None
+        if region is not None:
+            step, before = region
+            self.trace.rows[step] = self.trace.rows[step]._replace(built=CompilerWork.read().since(before))
+
+    def find_compiled(self, name: str, module: Module | None) -> CompiledPlace | None:
         """Return whether the call of a module, or of one around it, was compiled, and ran so in the recording."""
         if not self.ran_compiled:
-            return False
-        paths = (name, *list_outer_paths(name))
-        return not self._compiled.isdisjoint(paths) or (module is not None and runs_compiled(module))
+            return None
+        if not self._compiled.isdisjoint(list_outer_paths(name)):
+            return "inside"
+        return "itself" if name in self._compiled or (module is not None and runs_compiled(module)) else None
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
         """Renumber calls and hooks (old → new), and forget those that are not in the mappings."""

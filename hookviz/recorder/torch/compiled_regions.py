@@ -20,16 +20,22 @@ from hookviz.autograd.torch_internals import (
     COMPILE_WRAPPER,
     COMPILED_AUTOGRAD,
     COMPILED_AUTOGRAD_IS_ON,
+    COMPILE_COUNTERS,
     COMPILER_FOLDERS,
+    DYNAMO,
     ENGINE_FRAME,
+    FORCE_EAGER,
     RECOMPUTING_FRAMES,
     RESTORING_FRAME,
+    STANCE,
     TRACE_RULES,
     TracingContext,
     fx_is_tracing,
+    resolve,
     tracing_state,
 )
 from hookviz.support.user_objects import is_of
+from hookviz.trace.rows import Built
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
 _CALLING_FRAMES = ("enter", CALL_FRAME, "__call__", "call_wrapped")
@@ -47,6 +53,12 @@ def is_compiling() -> bool:
 def is_backward_compiled() -> bool:
     """Return whether compiled autograd runs the passes that begin now: it compiles each hook along with its graph."""
     return getattr(sys.modules.get(COMPILED_AUTOGRAD), COMPILED_AUTOGRAD_IS_ON, False)
+
+
+def runs_eagerly() -> bool:
+    """Return whether compiled functions run eagerly now, as ``torch.compiler.set_stance("force_eager")`` has it."""
+    stance = getattr(sys.modules.get(DYNAMO), STANCE, None)
+    return getattr(stance, "stance", None) == FORCE_EAGER
 
 
 def is_recomputing() -> bool:
@@ -131,6 +143,8 @@ class RegionSwitch(NamedTuple):
     """The name of the function that torch enters; empty if it leaves one."""
     module: torch.nn.Module | None = None
     """The module whose call was compiled, if that is what torch enters."""
+    is_eager: bool = False
+    """Whether torch runs the function that it enters eagerly, as if it were not compiled."""
 
 
 def read_region_switch(frame: FrameType) -> RegionSwitch | None:
@@ -147,7 +161,41 @@ def read_region_switch(frame: FrameType) -> RegionSwitch | None:
     name = getattr(function, "__name__", None) or frame.f_code.co_name
     # Torch compiles a method of the module, or a function around it if the code of its class belongs to torch.
     owners = (getattr(function, attribute, None) for attribute in ("__self__", "__wrapped__"))
-    return RegionSwitch(name, next((owner for owner in owners if is_of(owner, torch.nn.Module)), None))
+    module = next((owner for owner in owners if is_of(owner, torch.nn.Module)), None)
+    return RegionSwitch(name, module, runs_eagerly())
+
+
+class CompilerWork(NamedTuple):
+    """What the compiler has done so far, in all threads."""
+
+    attempts: int
+    """The functions, and rests of functions after a graph break, that it began to compile."""
+    compiled: int
+    """Those of them that it compiled; it leaves others to Python."""
+    graphs: int
+    """The graphs that it made of them, and of functions that have to be one graph."""
+    breaks: int
+    """The places at which it had to end a graph."""
+
+    @classmethod
+    def read(cls) -> "CompilerWork":
+        """Read it from the counters of the compiler."""
+        counters = resolve(COMPILE_COUNTERS)
+        frames = counters["frames"]
+        breaks = sum(counters["graph_break"].values())
+        return cls(frames["total"], frames["ok"], counters["stats"]["unique_graphs"], breaks)
+
+    def since(self, earlier: "CompilerWork") -> Built | None:
+        """Return what it compiled since an ``earlier`` reading; None if nothing.
+
+        >>> before = CompilerWork(attempts=1, compiled=1, graphs=1, breaks=0)
+        >>> before.since(before), CompilerWork(2, 2, 2, 0).since(before), CompilerWork(3, 3, 3, 1).since(before)
+        (None, 'whole', 'parts')
+        """
+        if self == earlier:
+            return None
+        attempts, compiled, graphs, breaks = (now - then for now, then in zip(self, earlier, strict=True))
+        return "whole" if graphs == 1 and attempts == compiled <= 1 and not breaks else "parts"
 
 
 @functools.cache
