@@ -443,7 +443,8 @@ COMPILE_BEGINS = _attribute(f"{DYNAMO}.{_COMPILED_CALL}", "_callback_from_stance
 STANCE = _lazy(f"{DYNAMO}._stance", "2.6", "compiled")
 """What ``torch.compiler.set_stance`` sets; its ``stance`` is ``FORCE_EAGER`` while compiled code runs eagerly."""
 FORCE_EAGER = "force_eager"
-COMPILE_COUNTERS = _lazy("torch._dynamo.utils.counters", "2.0", "compiled")
+COMPILER_UTILITIES = "torch._dynamo.utils"
+COMPILE_COUNTERS = _lazy(f"{COMPILER_UTILITIES}.counters", "2.0", "compiled")
 """What the compiler has done since the process began, or since somebody cleared it."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
 _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/torch/compiled_regions.py")

@@ -7,7 +7,9 @@ import torch
 from torch.optim import Optimizer
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.torch_internals import is_functorch_tensor
 from hookviz.recorder.session import Session
+from hookviz.support.user_objects import is_of
 
 if TYPE_CHECKING:
     from hookviz.recorder.passes.pass_observer import RunningPass
@@ -28,6 +30,11 @@ class PassStart(NamedTuple):
     def snapshot(self) -> GraphSnapshot:
         """The graph of the pass."""
         return self.running.snapshot
+
+    @property
+    def is_transformed(self) -> bool:
+        """Whether a transform of ``torch.func`` began it, such as ``grad``: it runs through tensors that are wrapped."""
+        return any(is_of(root, torch.Tensor) and is_functorch_tensor(root) for root in self.roots)
 
 
 class Follower:

@@ -39,6 +39,7 @@ from hookviz.recorder.followers.optimizer_steps import (
 )
 from hookviz.recorder.session import is_engine_thread, is_outermost
 from hookviz.recorder.torch.compiled_regions import (
+    EXPORT,
     RegionSwitch,
     is_compiled,
     is_compiling,
@@ -331,7 +332,7 @@ def _observing_export(export: Callable[..., Any], active: ActiveFlag) -> Callabl
     def observed_export(*arguments: Any, **options: Any) -> Any:
         if not active.on:
             return export(*arguments, **options)
-        _switch_region(RegionSwitch("torch.export.export"))
+        _switch_region(RegionSwitch(EXPORT))
         try:
             return export(*arguments, **options)
         finally:

@@ -82,9 +82,9 @@ GradMode = Literal["grad", "no_grad", "inference", "checkpoint"]
 first forward of a reentrant checkpoint, which records no graph either."""
 GRAD_MODES: tuple[GradMode, ...] = get_args(GradMode)
 
-Built = Literal["whole", "parts"]
-"""What torch compiled: a function as one graph, with all modules that it calls, or several parts, of which other code
-calls some."""
+Built = Literal["whole", "parts", "nothing"]
+"""What torch compiled: a function as one graph, with all modules that it calls; several parts, between which Python
+runs and may call modules; or nothing, because it had done so before."""
 
 NodeOutput = tuple[int, int]
 """(node, output): a gradient arrives at an output of a node, and a tensor is identified by it."""
@@ -327,7 +327,7 @@ class StepRow(NamedTuple):
     region: str | None = None
     """The name of a region that torch.compile made."""
     built: Built | None = None
-    """What torch compiled while that region ran."""
+    """What torch compiled while that region ran; None if it is not known."""
     error: LongText | None = None
     """The type and message of the exception that ended the pass."""
     raised_at: SourcePlace | None = None

@@ -107,6 +107,10 @@ class UnfiredRow(NamedTuple):
     """Whether its tensor, no parameter, and the hook with it were gone when the next pass began: nothing used it."""
     late: bool = False
     """Whether a pass that uses its tensor had begun when it was registered."""
+    transformed: int = 0
+    """How many of the passes a transform of ``torch.func`` began."""
+    wrapped: bool = False
+    """Whether its tensor was made in such a transform, and so belongs to a graph of the transform's own."""
 
     @property
     def source(self) -> Source:

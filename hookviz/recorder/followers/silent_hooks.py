@@ -229,6 +229,8 @@ class SilentHooks(Follower):
             beside=entry.is_beside,
             dropped=entry.is_dropped and not owner.is_parameter,
             late=entry.is_late,
+            transformed=entry.transformed,
+            wrapped=owner.is_wrapped,
         )
 
     def _find_node(self, tensor: torch.Tensor) -> int | None:

@@ -18,7 +18,7 @@ from hookviz.recorder.modules.module_registry import ModuleRegistry, SharedPaths
 from hookviz.recorder.modules.tensor_flow import Sources, TensorFlow
 from hookviz.recorder.nonfinite_values import NonfiniteParameters
 from hookviz.recorder.session import Session, is_outermost
-from hookviz.recorder.torch.compiled_regions import CompilerWork, RegionSwitch, is_recomputing, runs_compiled
+from hookviz.recorder.torch.compiled_regions import EXPORT, CompilerWork, RegionSwitch, is_recomputing, runs_compiled
 from hookviz.recorder.torch.grad_modes import grad_mode, is_transformed, requires_grad
 from hookviz.support.user_objects import own_attributes
 from hookviz.trace import CallRow
@@ -224,7 +224,8 @@ class CallTracker:
             self._compiled.add(self.modules.label(call.module))
         self.log.add_step("compiled", None if call is None else call.index, region=name)
         self.observers.suspend(only_shared=True)
-        self._open_region = len(self.trace.rows) - 1, CompilerWork.read()
+        if region.name != EXPORT:
+            self._open_region = len(self.trace.rows) - 1, CompilerWork.read()
 
     def compiled_region_ended(self) -> None:
         """Note what torch compiled in the region."""

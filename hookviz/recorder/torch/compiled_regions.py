@@ -22,6 +22,7 @@ from hookviz.autograd.torch_internals import (
     COMPILED_AUTOGRAD_IS_ON,
     COMPILE_COUNTERS,
     COMPILER_FOLDERS,
+    COMPILER_UTILITIES,
     DYNAMO,
     ENGINE_FRAME,
     FORCE_EAGER,
@@ -31,7 +32,6 @@ from hookviz.autograd.torch_internals import (
     TRACE_RULES,
     TracingContext,
     fx_is_tracing,
-    resolve,
     tracing_state,
 )
 from hookviz.support.user_objects import is_of
@@ -136,6 +136,10 @@ def list_made_parameters(module: torch.nn.Module) -> list[torch.Tensor]:
     return list(module.parameters() if is_scripted else module_tree.all_parameters(module))
 
 
+EXPORT = "torch.export.export"
+"""The name of the region in which torch exports a model: nothing in it is a computation."""
+
+
 class RegionSwitch(NamedTuple):
     """Torch enters a compiled function, or leaves one."""
 
@@ -180,20 +184,20 @@ class CompilerWork(NamedTuple):
     @classmethod
     def read(cls) -> "CompilerWork":
         """Read it from the counters of the compiler."""
-        counters = resolve(COMPILE_COUNTERS)
+        counters = getattr(sys.modules[COMPILER_UTILITIES], COMPILE_COUNTERS)
         frames = counters["frames"]
         breaks = sum(counters["graph_break"].values())
         return cls(frames["total"], frames["ok"], counters["stats"]["unique_graphs"], breaks)
 
-    def since(self, earlier: "CompilerWork") -> Built | None:
-        """Return what it compiled since an ``earlier`` reading; None if nothing.
+    def since(self, earlier: "CompilerWork") -> Built:
+        """Return what it compiled since an ``earlier`` reading.
 
         >>> before = CompilerWork(attempts=1, compiled=1, graphs=1, breaks=0)
         >>> before.since(before), CompilerWork(2, 2, 2, 0).since(before), CompilerWork(3, 3, 3, 1).since(before)
-        (None, 'whole', 'parts')
+        ('nothing', 'whole', 'parts')
         """
         if self == earlier:
-            return None
+            return "nothing"
         attempts, compiled, graphs, breaks = (now - then for now, then in zip(self, earlier, strict=True))
         return "whole" if graphs == 1 and attempts == compiled <= 1 and not breaks else "parts"
 

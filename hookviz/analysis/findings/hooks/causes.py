@@ -164,6 +164,25 @@ def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("copied.object" if hook.bound else "copied", names, step)
 
 
+def _compiled_before(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """What calls its module was compiled before it was registered, as one graph, and ran without being compiled again.
+
+    Torch looks for the hooks of a module inside only while it compiles. Where Python calls the module, between two
+    graphs, it finds later ones, too.
+    """
+    if hook.compiled != "inside" or hook.called or hook.since is None or timeline.compiled_elsewhere:
+        return None
+    runs = {step: timeline.trace.rows[step] for step in timeline.trace.lookup.steps_of_kinds("compiled")}
+    built = {step: row for step, row in runs.items() if row.built != "nothing"}
+    is_known = all(row.built == "whole" for row in built.values())
+    own = [step for step, row in built.items() if hook.on.startswith(f"{row.region}.")]
+    others = {row.region for row in runs.values()} - {row.region for row in built.values()}
+    if not is_known or not own or others or max(built) >= hook.since or max(runs) < hook.since:
+        return None
+    names = {"on": hook.on, "region": built[own[-1]].region or "", "step": f"{own[-1] + 1:,}"}
+    return Cause("compiled.before", names, own[-1])
+
+
 def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     layer = next((name for name in timeline.fast_paths if hook.on.startswith(f"{name}.")), None)
     return None if layer is None or hook.called else Cause("fast_path", {"on": hook.on, "layer": layer})
@@ -412,6 +431,19 @@ def _transformed_owner(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("transformed.owner", {"on": hook.on, "module": module})
 
 
+def _transformed_passes(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """Only transforms of torch.func began passes, and those run through tensors that stand for the real ones."""
+    if hook.in_graph or not hook.passes or hook.transformed < hook.passes:
+        return None
+    return Cause("transformed.passes", {"on": hook.on}, timeline.passes_while(hook)[0])
+
+
+def _wrapped(hook: UnfiredRow, _: Timeline) -> Cause | None:
+    """Its tensor belongs to the graph of a transform of torch.func."""
+    is_unused = hook.wrapped and not hook.in_graph and hook.passes
+    return Cause("transformed.tensor", {"on": hook.on}) if is_unused else None
+
+
 def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a parameter of a module that belongs to the graph without it. Several causes leave the same traces."""
     module = hook.on.rpartition(".")[0]
@@ -471,8 +503,8 @@ _CALLS: frozenset[Fact] = frozenset({"calls"})
 _PASSES: frozenset[Fact] = frozenset({"passes"})
 _GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
 _UNCALLED = (
-    Rule(_nothing_called, _CALLS), Rule(_copied), Rule(_discarded), Rule(_no_forward), Rule(_fast_path),
-    Rule(_attention, _CALLS), Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS), Rule(_caller_raised),
+    Rule(_nothing_called, _CALLS), Rule(_copied), Rule(_discarded), Rule(_no_forward),
+    Rule(_compiled_before, _PASSES), Rule(_fast_path), Rule(_attention, _CALLS), Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS), Rule(_caller_raised),
     Rule(_not_called, _CALLS),
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
@@ -488,8 +520,9 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     "tensor": (
         Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_parametrized, _PASSES),
         Rule(_frozen), Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
-        Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES), Rule(_owner_not_called, _GRAPHS),
-        Rule(_transformed_owner, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
+        Rule(_wrapped, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES),
+        Rule(_owner_not_called, _GRAPHS), Rule(_transformed_owner, _GRAPHS), Rule(_transformed_passes, _PASSES),
+        Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
     ),
     "step": (Rule(_removed), Rule(_skipped_by_scaler), Rule(_no_step, _PASSES), Rule(_after_step, _PASSES)),

@@ -239,6 +239,11 @@ class Timeline:
         rows = self.trace.rows
         return [self.trace.plain_call(row.own_call) for row in rows if row.kind == "fast_path"]
 
+    @property
+    def compiled_elsewhere(self) -> bool:
+        """Whether compiled code ran in another thread, too."""
+        return "compiled.elsewhere" in self._facts_of_notes
+
     @cached_property
     def has_compiled(self) -> bool:
         """Whether compiled code ran."""
