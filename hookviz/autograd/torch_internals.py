@@ -416,6 +416,8 @@ why_saved_tensor_hooks_are_forbidden = _function(
 )
 begin_saving = _function("torch.autograd.graph.saved_tensors_hooks.__enter__", "2.0", "saved_hooks")
 """Public; instrumented, to notice that hooks pack saved tensors from now on."""
+begin_noticing_nodes = getattr(getattr(torch.autograd.graph, "node_creation_hook", None), "__enter__", None)
+"""Public since 2.14; instrumented, to notice that a hook gets each new node from now on."""
 
 # -- code that torch compiles, traces or recomputes
 

@@ -22,6 +22,7 @@ from hookviz.autograd.torch_internals import (
     NODE_REGISTRATION,
     OPTIMIZER_HOOKS,
     TENSOR_HOOKS,
+    begin_noticing_nodes,
     begin_saving,
     call_module,
     global_step_post_hooks,
@@ -262,6 +263,15 @@ class _SavingWatcher(PassiveWatcher):
             recording.guard(recording.session.notes.add_hooks_that_begin, hooks)
 
 
+class _NodeCreationWatcher(PassiveWatcher):
+    """Notifies all recordings that a hook gets each node that is made from now on."""
+
+    def enter(self, hooks: Any) -> None:
+        """Handle the begin of ``node_creation_hook``."""
+        for recording in tuple(_open_recordings):
+            recording.guard(recording.session.notes.add_node_creation_hook, hooks)
+
+
 class _RemovalWatcher(PassiveWatcher):
     """Notifies all recordings that a hook was removed from a dict."""
 
@@ -438,6 +448,7 @@ _INSTRUMENTED = (
     Instrumented(begin_saving, _SavingWatcher()),
     Instrumented(remove_handle, _RemovalWatcher()),
     Instrumented(swap_tensors, _SwapWatcher()),
+    *([] if begin_noticing_nodes is None else [Instrumented(begin_noticing_nodes, _NodeCreationWatcher())]),
     *gradient_edits.instrumented_clips(recording_after_pass),
 )
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""

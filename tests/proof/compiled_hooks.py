@@ -1,13 +1,14 @@
-"""Runs a hook of each kind in compiled code, and counts how often torch calls it and how often hookviz sees it.
+"""Runs a hook of each kind in compiled code, and counts how often torch calls it and how often a trace shows it.
 
-``python -m tests.proof.compiled_hooks`` prints the table of ``site/recording.md``, and where a backend differs from it;
-arguments choose the backends.
+``python -m tests.proof.compiled_hooks`` prints the table of ``site/recording.md`` for each backend, with the installed
+PyTorch; arguments choose the backends. That takes some minutes for ``eager`` and ``aot_eager`` each; ``inductor`` takes
+an hour, and needs a C++ compiler.
 """
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -22,7 +23,6 @@ CALLS = 2
 """How often each program calls its model after the hook is registered."""
 
 Hook = Callable[..., None]
-Recorder = Callable[[], AbstractContextManager[hv.Trace | None]]
 
 
 class Part(nn.Module):
@@ -76,17 +76,17 @@ KINDS: Mapping[str, Callable[[Any, Hook], Any]] = {
     **MODULE_KINDS,
     "forward hook of all modules": lambda _, hook: all_modules.register_module_forward_hook(hook),
     "full backward hook of all modules": lambda _, hook: all_modules.register_module_full_backward_hook(hook),
-    "tensor hook, registered in forward": _give_tensor_hook,
+    "tensor hook registered in forward": _give_tensor_hook,
     "tensor hook on a parameter": lambda module, hook: module.weight.register_hook(hook),
     "post-accumulate-grad hook": lambda module, hook: module.weight.register_post_accumulate_grad_hook(hook),
     "saved-tensors hooks": lambda _, hook: _pack_with(hook),
 }
 """Kind of hook → what registers one on a module, or on what belongs to it."""
 PLACES: Mapping[str, Callable[[], tuple[nn.Module, nn.Module]]] = {
-    "your model": lambda: (net := Net(), net),
-    "an `nn.Sequential`": lambda: (net := nn.Sequential(Part(), Part()), net),
-    "a part": lambda: (net := Net(), net.part),
-    "a part that breaks the graph": lambda: (net := Net(breaks=True), net.part),
+    "the compiled model": lambda: (net := Net(), net),
+    "an `nn.Sequential` that is compiled": lambda: (net := nn.Sequential(Part(), Part()), net),
+    "a module inside": lambda: (net := Net(), net.part),
+    "a module inside that breaks the graph": lambda: (net := Net(breaks=True), net.part),
 }
 """What has the hook → a model, and that module in it."""
 
@@ -100,7 +100,6 @@ WAYS: Mapping[str, Callable[[nn.Module, str], Any]] = {
     "torch.compile(net)": lambda net, backend: torch.compile(net, backend=backend),
     "net.compile()": _compile_in_place,
     "torch.compile(function)": lambda net, backend: torch.compile(lambda x: net(x), backend=backend),
-    "torch.export": lambda net, _: torch.export.export(net, (make_input(),)).module(),
 }
 """How the model is compiled."""
 WHEN = ("before", "after", "later")
@@ -114,35 +113,35 @@ class Case(NamedTuple):
     place: str
     way: str
     when: str
-    backend: str
+    backend: str = "eager"
 
 
 class Outcome(NamedTuple):
-    """What came of a hook, in the calls after it was registered."""
+    """What comes of a hook in the calls after it was registered."""
 
-    called: int
-    """How often torch called it."""
-    seen: int
-    """How often a trace shows it."""
-    error: str = ""
-    """The class of the exception that the program raised, if it did."""
+    called: str
+    """Whether torch calls it, in words of the table."""
+    shown: str
+    """Whether a trace shows the calls."""
+    shown_eagerly: str
+    """Whether a trace of ``record(compiled="eager")`` does."""
 
 
-def list_cases(backend: str) -> Iterator[Case]:
-    """Yield each program that there is for a backend."""
-    for way, kind, place, when in product(WAYS, KINDS, PLACES, WHEN):
-        is_possible = kind in MODULE_KINDS or place in ("your model", "a part")
+def list_rows() -> Iterator[tuple[str, str]]:
+    """Yield each kind of hook with what it can be on."""
+    for kind, place in product(KINDS, PLACES):
+        is_possible = kind in MODULE_KINDS or place in ("the compiled model", "a module inside")
         is_everywhere = "all modules" in kind or kind.startswith("saved")
-        if is_possible and not (is_everywhere and place != "your model"):
-            yield Case(kind, place, way, when, backend)
+        if is_possible and not (is_everywhere and place != "the compiled model"):
+            yield kind, place
 
 
 def make_input() -> torch.Tensor:
     return torch.ones(1, requires_grad=True)
 
 
-def run(case: Case, record: Recorder = nullcontext) -> Outcome:  # type: ignore[assignment]
-    """Run a program, its calls inside ``record``."""
+def count(case: Case, record: Callable[[], Any] = nullcontext) -> tuple[int, int]:
+    """Run a program, its calls inside ``record``; return how often its hook was called, and how often a trace shows it."""
     torch._dynamo.reset()
     net, module = PLACES[case.place]()
     called: list[int] = []
@@ -168,31 +167,65 @@ def run(case: Case, record: Recorder = nullcontext) -> Outcome:  # type: ignore[
         with record() as trace:
             for _ in range(CALLS):
                 compiled(make_input()).sum().backward()
-    return Outcome(len(called), 0 if trace is None else _count_firings(trace))
+    shown = [] if trace is None else [hook.fired for hook in trace.hooks if hook.name == "probe"]
+    return len(called), sum(shown)
 
 
-def _count_firings(trace: hv.Trace) -> int:
-    return sum(hook.fired for hook in trace.hooks if "probe" in hook.name)
+def find_outcome(case: Case) -> Outcome:
+    """Run a program alone, recorded, and recorded eagerly.
+
+    Raises:
+        AssertionError: torch calls the hook another number of times in a recorded program.
+    """
+    called, _ = count(case)
+    recorded, shown = count(case, hv.record)
+    assert recorded == called, f"{case}: called {called} times, and {recorded} times in a recording"
+    everything, shown_eagerly = count(case, lambda: hv.record(compiled="eager"))
+    return Outcome(_say(called, everything), _say(shown, called), _say(shown_eagerly, everything))
 
 
-RECORDERS: tuple[Recorder, ...] = (nullcontext, hv.record, lambda: hv.record(compiled="eager"))  # type: ignore[assignment]
+def _say(number: int, of: int) -> str:
+    return "yes" if number == of else "in part" if number else "no"
 
 
-def try_to_run(case: Case, record: Recorder) -> Outcome:
-    try:
-        return run(case, record)
-    except Exception as error:
-        return Outcome(0, 0, f"{type(error).__name__} {str(error).splitlines()[0][:80]}")
+def make_cells(kind: str, place: str, backend: str) -> tuple[str, ...]:
+    """Make the cells of a row: what torch calls, what a trace shows."""
+    early = {find_outcome(Case(kind, place, way, when, backend)) for way in WAYS for when in ("before", "after")}
+    later = [find_outcome(Case(kind, place, way, "later", backend)) for way in WAYS]
+    shown = join_words(outcome.shown for outcome in early)
+    return (
+        join_words(outcome.called for outcome in early),
+        *(outcome.called for outcome in later),
+        shown,
+        join_words(outcome.shown_eagerly for outcome in (*early, *later)),
+    )
+
+
+def join_words(words: Any) -> str:
+    return " or ".join(sorted(set(words), reverse=True))
+
+
+def make_table(backend: str) -> str:
+    """Make the table; kinds with equal cells share a row."""
+    kinds: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for kind, place in list_rows():
+        kinds.setdefault((place, make_cells(kind, place, backend)), []).append(kind)
+    lines = [f"| {', '.join(names)} | {place} | {' | '.join(cells)} |" for (place, cells), names in kinds.items()]
+    return "\n".join((HEADER, "|" + "---|" * HEADER.count(" | ") + "---|", *lines))
+
+
+HEADER = (
+    "| hook | on | called if it is there at the first call | registered later: `torch.compile(net)` | `net.compile()` "
+    "| `torch.compile(function)` | the trace shows it | with `compiled=\"eager\"` |"
+)
+"""In the columns of the ways stands whether torch calls a hook that was registered after the first call."""
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    for backend in sys.argv[1:] or BACKENDS:
+        print(f"{backend}, torch {torch.__version__}\n\n{make_table(backend)}\n", flush=True)
 
 
 if __name__ == "__main__":
-    import time
-    warnings.simplefilter("ignore")
-    start = time.time()
-    print(torch.__version__)
-    for backend in sys.argv[1:] or BACKENDS:
-        for case in list_cases(backend):
-            if case.way == "torch.export" and backend != "eager": continue
-            row = [try_to_run(case, r) for r in RECORDERS]
-            print(*case, *[o.error or f"{o.called}/{o.seen}" for o in row], sep=";", flush=True)
-    print(time.time() - start)
+    main()
