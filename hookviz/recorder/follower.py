@@ -33,7 +33,7 @@ class PassStart(NamedTuple):
 
     @property
     def is_transformed(self) -> bool:
-        """Whether a transform of ``torch.func`` began it, such as ``grad``: it runs through tensors that are wrapped."""
+        """Whether a transform of ``torch.func`` began it, such as ``grad``: it runs through wrapped tensors."""
         return any(is_of(root, torch.Tensor) and is_functorch_tensor(root) for root in self.roots)
 
 

@@ -66,7 +66,7 @@ class Notes:
 
     def add_node_creation_hook(self, hooks: Any) -> None:
         """Note a hook that gets each node that is made: ``hooks`` is the context manager that begins."""
-        self.say("node_creation", hook=describe_function(own_attributes(hooks).get("hook"))[0])
+        self.say("node_creation", hook=describe_function(own_attributes(hooks)["hook"])[0])
 
     def add_packing_hook(self, hook: Any) -> None:
         """Note a saved-tensor hook of the user's. Checkpointing's own are left out, since its calls are marked."""

@@ -311,7 +311,6 @@ def recording_after_pass() -> "Recording | None":
 # -- compiled regions, inside which nothing is observed
 
 
-
 class _OpenRegion(NamedTuple):
     """A compiled function that runs."""
 
@@ -411,7 +410,7 @@ def _leave_region(thread: int) -> None:
     recording = left.recording
     if recording is not None and _pause_or_resume(recording, compiled=False):
         recording.guard(recording.calls.observers.resume)
-        recording.guard(recording.calls.compiled_region_ended)
+        recording.guard(recording.calls.compiled.end)
         recording.guard(recording.followers.tell, "region_ended")
 
 

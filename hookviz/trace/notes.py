@@ -18,8 +18,8 @@ _TEXTS: dict[str, str] = {
         "calls and passes that began while it ran were not observed."
     ),
     "compiled.eager": N_(
-        'record(compiled="eager") ran compiled code eagerly, so that you see its modules and hooks. The compiled program '
-        "may leave some of these hooks out, and its numbers may differ in the last bits."
+        'record(compiled="eager") ran compiled code eagerly, so that you see its modules and hooks. The compiled '
+        "program may leave some of these hooks out, and its numbers may differ in the last bits."
     ),
     "elsewhere": N_(
         "A backward pass ran in another thread than the recording, which follows its own: call record() in that thread."
@@ -33,8 +33,8 @@ _TEXTS: dict[str, str] = {
     ),
     "saved.disabled": N_("Saved-tensor hooks are disabled here ({message}), so there are none to observe."),
     "node_creation": N_(
-        "A node_creation_hook is in use ({hook}). hookviz does not observe it; the hooks that it registers on nodes are "
-        "observed like others."
+        "A node_creation_hook is in use ({hook}). hookviz does not observe it; the hooks that it registers on nodes "
+        "are observed like others."
     ),
     "profiled": N_(
         "A profiler followed each Python call (torch.profiler with with_stack=True). So that its profile shows your "

@@ -17,7 +17,6 @@ from hookviz.trace.columns import (
 from hookviz.trace.hook_facts import MODULE_HOOK_KINDS
 from hookviz.trace.rows import HookFlag, HookRow, KindOfHook, ReturnedPart
 
-
 CompiledPlace = Literal["itself", "inside"]
 """Whether a module ran compiled, or is inside one that did."""
 

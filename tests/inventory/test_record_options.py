@@ -44,7 +44,7 @@ def test_compiled_code_runs_eagerly_and_shows_its_hooks() -> None:
     assert len(trace.notes) == 1 and "ran compiled code eagerly" in str(trace.notes[0])
     with hv.record(net) as trace:
         compiled(torch.ones(2)).sum().backward()
-    assert [step.kind for step in trace.steps][0] == "compiled" and not trace.firings
+    assert trace.steps[0].kind == "compiled" and not trace.firings
 
 
 def test_every_second_pass_is_recorded() -> None:

@@ -141,7 +141,7 @@ def make_input() -> torch.Tensor:
 
 
 def count(case: Case, record: Callable[[], Any] = nullcontext) -> tuple[int, int]:
-    """Run a program, its calls inside ``record``; return how often its hook was called, and how often a trace shows it."""
+    """Run a program, its calls inside ``record``; return how often its hook was called, and was shown."""
     torch._dynamo.reset()
     net, module = PLACES[case.place]()
     called: list[int] = []
@@ -216,7 +216,7 @@ def make_table(backend: str) -> str:
 
 HEADER = (
     "| hook | on | called if it is there at the first call | registered later: `torch.compile(net)` | `net.compile()` "
-    "| `torch.compile(function)` | the trace shows it | with `compiled=\"eager\"` |"
+    '| `torch.compile(function)` | the trace shows it | with `compiled="eager"` |'
 )
 """In the columns of the ways stands whether torch calls a hook that was registered after the first call."""
 

@@ -1,4 +1,4 @@
-"""The table of the site on hooks in compiled code says what the programs show. The whole table: ``compiled_hooks.py``."""
+"""The table of the site on hooks in compiled code says what the programs show. All: ``compiled_hooks.py``."""
 
 from pathlib import Path
 

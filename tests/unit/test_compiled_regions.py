@@ -44,7 +44,8 @@ def test_a_compiled_module_is_one_call_marked_as_compiled(backend: str) -> None:
     unseen = "fast is a compiled region: hookviz does not see what runs inside, hooks included."
     assert [step.sentence for step in steps_of(trace, "compiled")] == [
         f"{unseen} PyTorch compiled it in this call, as one graph, with the hooks that the modules inside had then.",
-        f"{unseen} PyTorch ran what it had compiled before, and may leave out hooks that the modules inside got after that.",
+        f"{unseen} PyTorch ran what it had compiled before, and may leave out hooks that the modules inside got after "
+        "that.",
     ]
     assert len(trace._data.roots) == 2 and {row.kind for row in trace._data.modules} == {"OptimizedModule"}
     assert stored_gradients(trace)["x"] == (4, 8)
@@ -160,8 +161,9 @@ def test_a_stance_that_the_program_sets_stays() -> None:
 
 def test_an_old_torch_gets_an_error_that_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(torch.compiler, "set_stance")
-    with pytest.raises(RuntimeError, match=r"needs torch\.compiler\.set_stance, which came with PyTorch 2\.6"), hv.record(
-        compiled="eager"
+    with (
+        pytest.raises(RuntimeError, match=r"needs torch\.compiler\.set_stance, which came with PyTorch 2\.6"),
+        hv.record(compiled="eager"),
     ):
         pass
 

@@ -157,7 +157,7 @@ class SilentHooks(Follower):
             has_forward=owner.has_forward,
             called=called,
             inner="" if called else self._find_inner(name, owner),
-            compiled=self.calls.find_compiled(name, module),
+            compiled=self.calls.compiled.find_place(name, module),
             used=used,
             older=is_older,
             partial=self.ledger.partial_passes,

@@ -16,11 +16,11 @@ from hookviz.autograd import module_tree
 from hookviz.autograd.torch_internals import (
     CALL_FRAME,
     COMPILE_BEGINS,
+    COMPILE_COUNTERS,
     COMPILE_SWITCH,
     COMPILE_WRAPPER,
     COMPILED_AUTOGRAD,
     COMPILED_AUTOGRAD_IS_ON,
-    COMPILE_COUNTERS,
     COMPILER_FOLDERS,
     COMPILER_UTILITIES,
     DYNAMO,

@@ -2,6 +2,7 @@
 
 from hookviz.analysis.findings.hooks.explanation import Explanation
 from hookviz.analysis.findings.hooks.surprises import SURPRISE_EXPLANATIONS
+from hookviz.analysis.findings.hooks.transformed_code import TRANSFORMED_EXPLANATIONS
 from hookviz.support.messages import N_
 
 EXPLANATIONS: dict[str, Explanation] = {
@@ -39,17 +40,6 @@ EXPLANATIONS: dict[str, Explanation] = {
             " the recording began."
         ),
         N_("Register it before you call the model."),
-    ),
-    "compiled.before": Explanation(
-        "late",
-        N_(
-            "{on} is inside {region}, which PyTorch compiled (step {step}) before {hook} was registered, and not again "
-            "after that: PyTorch looks for the hooks of the modules inside only when it compiles."
-        ),
-        N_(
-            "Register the hook before the first call, or call torch.compiler.reset() after you have registered it. To "
-            'see the hooks of compiled code, record it with record(compiled="eager").'
-        ),
     ),
     # removed before it could be called
     "removed": Explanation(
@@ -240,49 +230,6 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("Call the model outside of no_grad()."),
         is_intended=True,
     ),
-    "transformed": Explanation(
-        "no_graph",
-        N_(
-            "{on} ran in a transform of torch.func, such as vmap, jvp or grad. There its tensors are wrapped, a "
-            "wrapped output does not say that it requires grad, and PyTorch calls full backward hooks only where it "
-            "does."
-        ),
-        N_("Register a tensor hook on a parameter, or call {on} outside of the transform."),
-        is_intended=True,
-    ),
-    "transformed.owner": Explanation(
-        "substituted",
-        N_(
-            "A transform of torch.func, such as grad or vmap, ran {module}. It computed gradients of the tensors that "
-            "it was given, and no pass had {on} itself in its graph."
-        ),
-        N_("Give the transform {on} itself, or look at the gradients that it returns."),
-        is_intended=True,
-    ),
-    "transformed.passes": Explanation(
-        "substituted",
-        N_(
-            "Only transforms of torch.func, such as grad, began a backward pass. They compute gradients of tensors that "
-            "stand for those that they are given: no pass had {on} itself in its graph."
-        ),
-        N_(
-            "Look at the gradients that the transform returns, or register the hook in the function that it transforms, "
-            "on the tensor that it gets there."
-        ),
-        is_intended=True,
-    ),
-    "transformed.tensor": Explanation(
-        "not_in_graph",
-        N_(
-            "{on} was made in a transform of torch.func, which has a graph of its own. A pass outside of the transform "
-            "calls no hook there, and no pass inside used {on}."
-        ),
-        N_(
-            "If it is vjp, call the function that it returns. To see a pass outside, register the hook on a tensor that "
-            "the transform is given, or on what it returns."
-        ),
-        is_intended=True,
-    ),
     "inference": Explanation(
         "no_graph",
         N_("{on} ran in torch.inference_mode(): PyTorch recorded no graph, and calls forward hooks only."),
@@ -455,17 +402,6 @@ EXPLANATIONS: dict[str, Explanation] = {
         ),
         N_("Call record() in that thread, or give it the model: record(model)."),
     ),
-    "compiled": Explanation(
-        "unobserved",
-        N_(
-            "No call of {on} was observed, and compiled code ran, in which hookviz cannot look: it may have "
-            "called {on}, with {hook} or without."
-        ),
-        N_(
-            'Record it with record(compiled="eager"), which runs compiled code eagerly and sees the hooks in it. '
-            "PyTorch itself may leave out a hook that was registered after the first compiled call."
-        ),
-    ),
     "limited": Explanation(
         "unobserved",
         N_(
@@ -518,6 +454,7 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("{on} took a step while {hook} was registered, and no step shows {hook}: what happened is not known."),
         N_("Look at hv.hooks({on})."),
     ),
+    **TRANSFORMED_EXPLANATIONS,
     **SURPRISE_EXPLANATIONS,
 }
 """Cause → what is said of it."""
