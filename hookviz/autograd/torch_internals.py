@@ -416,8 +416,6 @@ why_saved_tensor_hooks_are_forbidden = _function(
 )
 begin_saving = _function("torch.autograd.graph.saved_tensors_hooks.__enter__", "2.0", "saved_hooks")
 """Public; instrumented, to notice that hooks pack saved tensors from now on."""
-begin_noticing_nodes = getattr(getattr(torch.autograd.graph, "node_creation_hook", None), "__enter__", None)
-"""Public since 2.14; instrumented, to notice that a hook gets each new node from now on."""
 
 # -- code that torch compiles, traces or recomputes
 
@@ -443,8 +441,7 @@ COMPILE_WRAPPER = f"{_COMPILED_CALL}.<locals>.{_attribute(f'{DYNAMO}.{_COMPILED_
 COMPILE_BEGINS = _attribute(f"{DYNAMO}.{_COMPILED_CALL}", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
 STANCE = _lazy(f"{DYNAMO}._stance", "2.6", "compiled")
-"""What ``torch.compiler.set_stance`` sets; its ``stance`` is ``FORCE_EAGER`` while compiled code runs eagerly."""
-FORCE_EAGER = "force_eager"
+"""What ``torch.compiler.set_stance`` sets; its ``stance`` is ``force_eager`` while compiled code runs eagerly."""
 COMPILER_UTILITIES = "torch._dynamo.utils"
 COMPILE_COUNTERS = _lazy(f"{COMPILER_UTILITIES}.counters", "2.0", "compiled")
 """What the compiler has done since the process began, or since somebody cleared it."""

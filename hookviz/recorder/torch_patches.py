@@ -22,7 +22,6 @@ from hookviz.autograd.torch_internals import (
     NODE_REGISTRATION,
     OPTIMIZER_HOOKS,
     TENSOR_HOOKS,
-    begin_noticing_nodes,
     begin_saving,
     call_module,
     global_step_post_hooks,
@@ -47,8 +46,15 @@ from hookviz.recorder.torch.compiled_regions import (
     read_region_switch,
     skip_package,
 )
+from hookviz.recorder.torch.event_watchers import (
+    NodeCreationWatcher,
+    RemovalWatcher,
+    SavingWatcher,
+    SwapWatcher,
+    begin_noticing_nodes,
+)
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Replacement
-from hookviz.recorder.torch.instrumentation import Instrumented, PassiveWatcher
+from hookviz.recorder.torch.instrumentation import Instrumented
 from hookviz.recorder.torch.replacements import (
     clean_handle,
     clean_module,
@@ -253,49 +259,6 @@ class _PassWatcher:
             recording.stop_if_needed()
 
 
-class _SavingWatcher(PassiveWatcher):
-    """Notifies all recordings that hooks pack what nodes save from now on, for as long as such a node lives."""
-
-    def enter(self, hooks: Any) -> None:
-        """Handle the begin of ``saved_tensors_hooks``."""
-        for recording in tuple(_open_recordings):
-            recording.passes.packs_saved_tensors = True
-            recording.guard(recording.session.notes.add_hooks_that_begin, hooks)
-
-
-class _NodeCreationWatcher(PassiveWatcher):
-    """Notifies all recordings that a hook gets each node that is made from now on."""
-
-    def enter(self, hooks: Any) -> None:
-        """Handle the begin of ``node_creation_hook``."""
-        for recording in tuple(_open_recordings):
-            recording.guard(recording.session.notes.add_node_creation_hook, hooks)
-
-
-class _RemovalWatcher(PassiveWatcher):
-    """Notifies all recordings that a hook was removed from a dict."""
-
-    def enter(self, handle: RemovableHandle) -> Any:
-        """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
-        for recording in tuple(_open_recordings):
-            recording.guard(recording.hook_ledger.removed, handle)
-        return handle.hooks_dict_ref()
-
-    def leave(self, hooks: Any) -> None:
-        """Notify the recordings after the removal."""
-        for recording in tuple(_open_recordings) if hooks else ():
-            recording.guard(recording.calls.observers.hook_removed, hooks)
-
-
-class _SwapWatcher(PassiveWatcher):
-    """Notifies all recordings that two tensors are swapped, which torch refuses if weak references to one exist."""
-
-    def enter(self, first: torch.Tensor, second: torch.Tensor) -> None:
-        """Handle a call of ``swap_tensors``, as ``module.to`` makes it for parameters of a subclass."""
-        for recording in tuple(_open_recordings):
-            recording.guard(recording.forget, (first, second))
-
-
 def recording_before_pass() -> "Recording | None":
     """Return the recording that follows the calling thread before a pass, if it records the next pass."""
     recording = recording_here()
@@ -444,10 +407,14 @@ _notify_registration = partial(notify_registration, recording_before_pass)
 _INSTRUMENTED = (
     Instrumented(call_module, _CallWatcher()),
     Instrumented(run_engine, _PassWatcher()),
-    Instrumented(begin_saving, _SavingWatcher()),
-    Instrumented(remove_handle, _RemovalWatcher()),
-    Instrumented(swap_tensors, _SwapWatcher()),
-    *([] if begin_noticing_nodes is None else [Instrumented(begin_noticing_nodes, _NodeCreationWatcher())]),
+    Instrumented(begin_saving, SavingWatcher(_open_recordings)),
+    Instrumented(remove_handle, RemovalWatcher(_open_recordings)),
+    Instrumented(swap_tensors, SwapWatcher(_open_recordings)),
+    *(
+        []
+        if begin_noticing_nodes is None
+        else [Instrumented(begin_noticing_nodes, NodeCreationWatcher(_open_recordings))]
+    ),
     *gradient_edits.instrumented_clips(recording_after_pass),
 )
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""

@@ -4,10 +4,9 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.torch_internals import FORCE_EAGER
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.notes import Notes
-from hookviz.recorder.torch.compiled_regions import runs_eagerly
+from hookviz.recorder.torch.compiled_regions import FORCE_EAGER, runs_eagerly
 
 
 class EagerRegions(Follower):

@@ -25,7 +25,6 @@ from hookviz.autograd.torch_internals import (
     COMPILER_UTILITIES,
     DYNAMO,
     ENGINE_FRAME,
-    FORCE_EAGER,
     RECOMPUTING_FRAMES,
     RESTORING_FRAME,
     STANCE,
@@ -41,6 +40,10 @@ _CHECKPOINT = torch.utils.checkpoint.__file__
 _CALLING_FRAMES = ("enter", CALL_FRAME, "__call__", "call_wrapped")
 """The frames between compiled code and what it calls: our watcher, the module's call, and a graph module's call."""
 _COMPILERS = tuple(os.path.join(os.path.dirname(torch.__file__), name, "") for name in COMPILER_FOLDERS)
+
+
+FORCE_EAGER = "force_eager"
+"""The stance of the compiler in which compiled functions run eagerly."""
 
 
 def is_compiling() -> bool:

@@ -446,9 +446,9 @@ _CALLS: frozenset[Fact] = frozenset({"calls"})
 _PASSES: frozenset[Fact] = frozenset({"passes"})
 _GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
 _UNCALLED = (
-    Rule(_nothing_called, _CALLS), Rule(_copied), Rule(_discarded), Rule(_no_forward),
-    Rule(compiled_before, _PASSES), Rule(_fast_path), Rule(_attention, _CALLS), Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS), Rule(_caller_raised),
-    Rule(_not_called, _CALLS),
+    Rule(_nothing_called, _CALLS), Rule(_copied), Rule(_discarded), Rule(_no_forward), Rule(compiled_before, _PASSES),
+    Rule(_fast_path), Rule(_attention, _CALLS), Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS),
+    Rule(_caller_raised), Rule(_not_called, _CALLS),
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
     "forward": (

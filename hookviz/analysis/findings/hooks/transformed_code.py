@@ -8,7 +8,7 @@ from hookviz.trace import UnfiredRow
 
 
 def compiled_before(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """What calls its module was compiled before it was registered, as one graph, and ran without being compiled again.
+    """What calls its module was compiled before it was registered, as one graph, and then ran as it was.
 
     Torch looks for the hooks of a module inside only while it compiles. Where Python calls the module, between two
     graphs, it finds later ones, too.
