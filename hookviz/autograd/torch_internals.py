@@ -441,10 +441,11 @@ COMPILE_WRAPPER = f"{_COMPILED_CALL}.<locals>.{_attribute(f'{DYNAMO}.{_COMPILED_
 COMPILE_BEGINS = _attribute(f"{DYNAMO}.{_COMPILED_CALL}", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
 STANCE = _lazy(f"{DYNAMO}._stance", "2.6", "compiled")
-"""What ``torch.compiler.set_stance`` sets; its ``stance`` is ``force_eager`` while compiled code runs eagerly."""
+"""What ``torch.compiler.set_stance`` sets."""
 COMPILER_UTILITIES = "torch._dynamo.utils"
 COMPILE_COUNTERS = _lazy(f"{COMPILER_UTILITIES}.counters", "2.0", "compiled")
-"""What the compiler has done since the process began, or since somebody cleared it."""
+COMPILED_CODE = _lazy(f"{DYNAMO}._debug_get_cache_entry_list", "2.1", "compiled")
+"""What the compiler has done since the process began, or since somebody cleared it; what it has made of a code."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
 _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled", "recorder/torch/compiled_regions.py")
 TRACE_RULES = "torch._dynamo.trace_rules"

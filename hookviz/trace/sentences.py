@@ -340,8 +340,10 @@ def _say_synchronise(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _say_compiled(step: Step, _parts: dict[str, str | None]) -> str:
-    region = _(SENTENCES["compiled"]).format(region=step.row.region)
-    return region if step.row.built is None else f"{region} {_(SENTENCES[f'compiled.{step.row.built}'])}"
+    parts = [_(SENTENCES["compiled"]).format(region=step.row.region)]
+    if step.row.built is not None:
+        parts.append(_(SENTENCES[f"compiled.{step.row.built}"]))
+    return " ".join(parts)
 
 
 _SENTENCES = {

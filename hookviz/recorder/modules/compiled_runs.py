@@ -17,8 +17,8 @@ class CompiledRuns:
         self.trace, self.modules = trace, modules
         self.names: set[str] = set()
         """The names of the functions and modules that ran compiled: nothing in a module itself says so."""
-        self._open: tuple[int, CompilerWork] | None = None
-        """The step of the region that runs, and what the compiler had done before it."""
+        self._open: tuple[int, RegionSwitch, CompilerWork] | None = None
+        """The step of the region that runs, the region, and what the compiler had done before it."""
 
     def begin(self, region: RegionSwitch, call: ModuleCall | None) -> str:
         """Note a region that is about to get its step; return its name: of the compiled module, or of the function."""
@@ -31,15 +31,16 @@ class CompiledRuns:
             name = self.trace.plain_call(call.index)
             self.names.add(self.modules.label(call.module))
         self.names.add(f"{name}()")
-        self._open = None if region.name == EXPORT else (len(self.trace.rows), CompilerWork.read())
+        self._open = None if region.name == EXPORT else (len(self.trace.rows), region, CompilerWork.read(region.codes))
         return name
 
     def end(self) -> None:
         """Note what torch compiled in the region that ends."""
-        region, self._open = self._open, None
-        if region is not None:
-            step, before = region
-            self.trace.rows[step] = self.trace.rows[step]._replace(built=CompilerWork.read().since(before))
+        opened, self._open = self._open, None
+        if opened is not None:
+            step, region, before = opened
+            built = CompilerWork.read(region.codes).since(before)
+            self.trace.rows[step] = self.trace.rows[step]._replace(built=built)
 
     def find_place(self, name: str, module: torch.nn.Module | None) -> CompiledPlace | None:
         """Return whether a module ran compiled, or is inside one that did."""

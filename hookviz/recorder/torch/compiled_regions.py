@@ -4,6 +4,7 @@ import dis
 import functools
 import os
 import sys
+from collections.abc import Iterable
 from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from hookviz.autograd.torch_internals import (
     COMPILE_WRAPPER,
     COMPILED_AUTOGRAD,
     COMPILED_AUTOGRAD_IS_ON,
+    COMPILED_CODE,
     COMPILER_FOLDERS,
     COMPILER_UTILITIES,
     DYNAMO,
@@ -152,6 +154,12 @@ class RegionSwitch(NamedTuple):
     """The module whose call was compiled, if that is what torch enters."""
     is_eager: bool = False
     """Whether torch runs the function that it enters eagerly, as if it were not compiled."""
+    codes: tuple[CodeType, ...] = ()
+    """The code objects one of which torch compiles first: the function, or the forward of the module."""
+
+
+_LEAVING = RegionSwitch()
+"""Made here: the compiler of torch 2.6 would compile what makes it when torch leaves a function."""
 
 
 def read_region_switch(frame: FrameType) -> RegionSwitch | None:
@@ -163,13 +171,15 @@ def read_region_switch(frame: FrameType) -> RegionSwitch | None:
         return None
     last = max((offset for offset in find_switch_calls(frame.f_code) if offset <= frame.f_lasti), default=None)
     if last is None or not find_switch_calls(frame.f_code)[last]:
-        return RegionSwitch()
+        return _LEAVING
     function = frame.f_locals.get("fn")
     name = getattr(function, "__name__", None) or frame.f_code.co_name
     # Torch compiles a method of the module, or a function around it if the code of its class belongs to torch.
     owners = (getattr(function, attribute, None) for attribute in ("__self__", "__wrapped__"))
     module = next((owner for owner in owners if is_of(owner, torch.nn.Module)), None)
-    return RegionSwitch(name, module, runs_eagerly())
+    parts = (function, None if module is None else type(module).forward)
+    codes = (code for part in parts if isinstance(code := getattr(part, "__code__", None), CodeType))
+    return RegionSwitch(name, module, runs_eagerly(), tuple(codes))
 
 
 class CompilerWork(NamedTuple):
@@ -177,32 +187,33 @@ class CompilerWork(NamedTuple):
 
     attempts: int
     """The functions, and rests of functions after a graph break, that it began to compile."""
-    compiled: int
-    """Those of them that it compiled; it leaves others to Python."""
     graphs: int
-    """The graphs that it made of them, and of functions that have to be one graph."""
+    """The graphs that it made of them; it leaves some functions to Python."""
     breaks: int
     """The places at which it had to end a graph."""
+    outermost: int
+    """How often it compiled the function with which a region begins."""
 
     @classmethod
-    def read(cls) -> "CompilerWork":
-        """Read it from the counters of the compiler."""
+    def read(cls, codes: Iterable[CodeType]) -> "CompilerWork":
+        """Read it from the counters of the compiler, for a region that begins with one of these code objects."""
         counters = getattr(sys.modules[COMPILER_UTILITIES], COMPILE_COUNTERS)
-        frames = counters["frames"]
         breaks = sum(counters["graph_break"].values())
-        return cls(frames["total"], frames["ok"], counters["stats"]["unique_graphs"], breaks)
+        list_compiled = getattr(sys.modules[DYNAMO], COMPILED_CODE)
+        outermost = sum(len(list_compiled(code)) for code in codes)
+        return cls(counters["frames"]["total"], counters["stats"]["unique_graphs"], breaks, outermost)
 
     def since(self, earlier: "CompilerWork") -> Built:
         """Return what it compiled since an ``earlier`` reading.
 
-        >>> before = CompilerWork(attempts=1, compiled=1, graphs=1, breaks=0)
-        >>> before.since(before), CompilerWork(2, 2, 2, 0).since(before), CompilerWork(3, 3, 3, 1).since(before)
+        >>> before = CompilerWork(attempts=1, graphs=1, breaks=0, outermost=0)
+        >>> before.since(before), CompilerWork(2, 2, 0, 1).since(before), CompilerWork(2, 2, 0, 0).since(before)
         ('nothing', 'whole', 'parts')
         """
         if self == earlier:
             return "nothing"
-        attempts, compiled, graphs, breaks = (now - then for now, then in zip(self, earlier, strict=True))
-        return "whole" if graphs == 1 and attempts == compiled <= 1 and not breaks else "parts"
+        _, graphs, breaks, outermost = (now - then for now, then in zip(self, earlier, strict=True))
+        return "whole" if graphs == outermost == 1 and not breaks else "parts"
 
 
 @functools.cache
