@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hookviz import Hook, Trace
-from hookviz.analysis.findings.hooks.causes import Cause
+from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.hook_counts import HookCount
 

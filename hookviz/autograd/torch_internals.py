@@ -443,6 +443,12 @@ COMPILE_WRAPPER = f"{_COMPILED_CALL}.<locals>.{_attribute(f'{DYNAMO}.{_COMPILED_
 """The function that calls a compiled one, by its qualified name."""
 COMPILE_BEGINS = _attribute(f"{DYNAMO}.{_COMPILED_CALL}", "_callback_from_stance", "2.6", "compiled")
 """The wrapper calls it when it switches to compiled code, and not when it switches back."""
+STANCE = _lazy(f"{DYNAMO}._stance", "2.6", "compiled")
+"""What ``torch.compiler.set_stance`` sets."""
+COMPILER_UTILITIES = "torch._dynamo.utils"
+COMPILE_COUNTERS = _lazy(f"{COMPILER_UTILITIES}.counters", "2.0", "compiled")
+COMPILED_CODE = _lazy(f"{DYNAMO}._debug_get_cache_entry_list", "2.1", "compiled")
+"""What the compiler has done since the process began, or since somebody cleared it; what it has made of a code."""
 _lazy(f"{DYNAMO}.OptimizedModule", "2.0", "compiled")
 COMPILED_MODEL = _attribute(f"{DYNAMO}.OptimizedModule", "_orig_mod", "2.0", "compiled")
 """The user's model, in what ``torch.compile`` returned for it."""

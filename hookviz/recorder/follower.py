@@ -7,7 +7,9 @@ import torch
 from torch.optim import Optimizer
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.torch_internals import is_functorch_tensor
 from hookviz.recorder.session import Session
+from hookviz.support.user_objects import is_of
 
 if TYPE_CHECKING:
     from hookviz.recorder.passes.pass_observer import RunningPass
@@ -29,6 +31,11 @@ class PassStart(NamedTuple):
         """The graph of the pass."""
         return self.running.snapshot
 
+    @property
+    def is_transformed(self) -> bool:
+        """Whether a transform of ``torch.func`` began it, such as ``grad``: it runs through wrapped tensors."""
+        return any(is_of(root, torch.Tensor) and is_functorch_tensor(root) for root in self.roots)
+
 
 class Follower:
     """Listens to a recording. Each method is called at its event; one that a follower does not define costs nothing.
@@ -48,6 +55,9 @@ class Follower:
 
     def recording_ends(self) -> None:
         """Torch is about to be restored; this may be called twice, and from another thread."""
+
+    def eager_region_begins(self) -> None:
+        """Code that was compiled is about to run eagerly, and to be observed like any other."""
 
     def region_begins(self) -> None:
         """Compiled code is about to run."""

@@ -15,6 +15,7 @@ from hookviz.autograd.torch_internals import (
 )
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.support.source_code import describe_function
+from hookviz.support.user_objects import own_attributes
 from hookviz.trace import Note, TraceData
 from hookviz.trace.notes import HookvizWarning
 
@@ -62,6 +63,10 @@ class Notes:
         """Note saved-tensor hooks that begin now, if torch does not show later for which nodes they packed."""
         if not SAVED_TENSORS_SHOW_THEIR_HOOKS:
             self.add_packing_hook(hooks.pack_hook)
+
+    def add_node_creation_hook(self, hooks: Any) -> None:
+        """Note a hook that gets each node that is made: ``hooks`` is the context manager that begins."""
+        self.say("node_creation", hook=describe_function(own_attributes(hooks)["hook"])[0])
 
     def add_packing_hook(self, hook: Any) -> None:
         """Note a saved-tensor hook of the user's. Checkpointing's own are left out, since its calls are marked."""

@@ -39,6 +39,7 @@ class RecordOptions:
     statistics: StatisticsMode | None = None
     cuts: bool = False
     histograms: bool = False
+    compiled: Literal["eager"] | None = None
 
     def check(self) -> None:
         """Check all options.
@@ -79,7 +80,24 @@ class RecordOptions:
             )
         check_flag("cuts", self.cuts)
         check_flag("histograms", self.histograms)
+        self._check_compiled()
         self.find_trouble_file()
+
+    def _check_compiled(self) -> None:
+        if self.compiled not in ("eager", None):
+            raise _wrong_kind(self.compiled)(
+                _(
+                    'compiled says how code from torch.compile runs while you record: "eager", or None for compiled '
+                    "as in your program; not {which}."
+                ).format(which=repr(self.compiled))
+            )
+        if self.compiled is not None and not hasattr(torch.compiler, "set_stance"):
+            raise RuntimeError(
+                _(
+                    'record(compiled="eager") needs torch.compiler.set_stance, which came with PyTorch 2.6; this is '
+                    "{version}. Record the model itself, without torch.compile."
+                ).format(version=torch.__version__)
+            )
 
     def find_trouble_file(self) -> Path | None:
         """Return the absolute path of the file of ``on_trouble``: the program may change its working folder.

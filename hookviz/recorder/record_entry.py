@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import torch
 
@@ -133,6 +133,7 @@ def record(
     statistics: StatisticsMode | None = None,
     cuts: bool = False,
     histograms: bool = False,
+    compiled: Literal["eager"] | None = None,
 ) -> RecordBlock:
     """Record every module call and every backward pass in the ``with`` block, without changing them.
 
@@ -193,16 +194,20 @@ def record(
             without, or half of it if all layers are small (``benchmarks/README.md``). Integers and complex numbers are
             left out, and so are the gradients that ``torch.autograd.grad`` returns. hookviz waits for a device once
             more after each pass, and once after each step of an optimizer.
+        compiled: ``"eager"`` runs what ``torch.compile`` made eagerly while the block is open, in all threads, so that
+            the modules and hooks in it are observed like others. A hook may then run that the compiled program leaves
+            out, and numbers may differ in the last bits: a note of the trace says so. With None, compiled code runs as
+            it is, as one step, and hookviz does not see inside.
 
     Returns:
         A block for a ``with`` statement. The name after ``as`` is the trace, which fills as calls and passes run.
 
     Raises:
-        RuntimeError: a recording is already open in this thread.
+        RuntimeError: a recording is already open in this thread, or PyTorch is too old for ``compiled``.
         TypeError, ValueError: a model is not a module, ``names`` is not a dict of name → tensor, ``keep`` or ``every``
             is not a number of passes, ``until`` is neither ``"nan"`` nor a function, ``on_trouble`` is not a path or
-            has another suffix, ``statistics`` is not one of the two words or None, or ``cuts`` or ``histograms`` is
-            not a boolean.
+            has another suffix, ``statistics`` is not one of the two words or None, ``cuts`` or ``histograms`` is
+            not a boolean, or ``compiled`` is neither ``"eager"`` nor None.
         FileNotFoundError: the folder of ``on_trouble`` does not exist.
 
     >>> import torch, hookviz as hv
@@ -223,6 +228,7 @@ def record(
         statistics=statistics,
         cuts=cuts,
         histograms=histograms,
+        compiled=compiled,
     )
     return RecordBlock(options)
 

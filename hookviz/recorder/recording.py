@@ -12,6 +12,7 @@ from hookviz.recorder.exception_tracker import describe_exception, exception_tex
 from hookviz.recorder.follower import Followers
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
+from hookviz.recorder.followers.eager_regions import EagerRegions
 from hookviz.recorder.followers.grad_scaler import ScaleTracker
 from hookviz.recorder.followers.gradient_edits import GradientClips, GradientEdits
 from hookviz.recorder.followers.histograms import Histograms
@@ -62,6 +63,8 @@ class Recording:
         self.trouble_file = None if path is None else TroubleFile(trace, self.session.notes, path)
         if options.histograms:
             followers.add(Histograms(trace))
+        if options.compiled == "eager":
+            followers.add(EagerRegions(self.session.notes))
         cuts = followers.add(CutTracker(self.session, self.calls.flow)) if options.cuts else None
         parameters = followers.add(ParameterLedger(trace, self.calls, cuts, names))
         self.hook_ledger = followers.add(HookLedger(self.session, self.calls, parameters))

@@ -4,7 +4,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import torch
 import torch.autograd.graph
@@ -39,14 +39,22 @@ from hookviz.recorder.followers.optimizer_steps import (
 )
 from hookviz.recorder.session import is_engine_thread, is_outermost
 from hookviz.recorder.torch.compiled_regions import (
+    EXPORT,
     RegionSwitch,
     is_compiled,
     is_compiling,
     read_region_switch,
     skip_package,
 )
+from hookviz.recorder.torch.event_watchers import (
+    NodeCreationWatcher,
+    RemovalWatcher,
+    SavingWatcher,
+    SwapWatcher,
+    begin_noticing_nodes,
+)
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Replacement
-from hookviz.recorder.torch.instrumentation import Instrumented, PassiveWatcher
+from hookviz.recorder.torch.instrumentation import Instrumented
 from hookviz.recorder.torch.replacements import (
     clean_handle,
     clean_module,
@@ -113,7 +121,7 @@ def stop_observing(recording: "Recording") -> None:
         _open_recordings.discard(recording)
         if not _open_recordings:
             _recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
-            _recordings_before_regions.clear()
+            _open_regions.clear()
             _restore_functions()
             for switch in _PROFILER_SWITCHES:
                 switch.restore()
@@ -251,40 +259,6 @@ class _PassWatcher:
             recording.stop_if_needed()
 
 
-class _SavingWatcher(PassiveWatcher):
-    """Notifies all recordings that hooks pack what nodes save from now on, for as long as such a node lives."""
-
-    def enter(self, hooks: Any) -> None:
-        """Handle the begin of ``saved_tensors_hooks``."""
-        for recording in tuple(_open_recordings):
-            recording.passes.packs_saved_tensors = True
-            recording.guard(recording.session.notes.add_hooks_that_begin, hooks)
-
-
-class _RemovalWatcher(PassiveWatcher):
-    """Notifies all recordings that a hook was removed from a dict."""
-
-    def enter(self, handle: RemovableHandle) -> Any:
-        """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
-        for recording in tuple(_open_recordings):
-            recording.guard(recording.hook_ledger.removed, handle)
-        return handle.hooks_dict_ref()
-
-    def leave(self, hooks: Any) -> None:
-        """Notify the recordings after the removal."""
-        for recording in tuple(_open_recordings) if hooks else ():
-            recording.guard(recording.calls.observers.hook_removed, hooks)
-
-
-class _SwapWatcher(PassiveWatcher):
-    """Notifies all recordings that two tensors are swapped, which torch refuses if weak references to one exist."""
-
-    def enter(self, first: torch.Tensor, second: torch.Tensor) -> None:
-        """Handle a call of ``swap_tensors``, as ``module.to`` makes it for parameters of a subclass."""
-        for recording in tuple(_open_recordings):
-            recording.guard(recording.forget, (first, second))
-
-
 def recording_before_pass() -> "Recording | None":
     """Return the recording that follows the calling thread before a pass, if it records the next pass."""
     recording = recording_here()
@@ -299,8 +273,18 @@ def recording_after_pass() -> "Recording | None":
 
 # -- compiled regions, inside which nothing is observed
 
-_recordings_before_regions: dict[int, list["Recording | None"]] = {}
-"""Thread → the recording that it had before each of its nested compiled regions."""
+
+class _OpenRegion(NamedTuple):
+    """A compiled function that runs."""
+
+    recording: "Recording | None"
+    """The recording that its thread had before it, which is paused until the function returns."""
+    is_eager: bool
+    """Whether it runs eagerly: then nothing is paused."""
+
+
+_open_regions: dict[int, list[_OpenRegion]] = {}
+"""Thread → its nested compiled regions."""
 
 
 def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
@@ -320,7 +304,7 @@ def _observing_export(export: Callable[..., Any], active: ActiveFlag) -> Callabl
     def observed_export(*arguments: Any, **options: Any) -> Any:
         if not active.on:
             return export(*arguments, **options)
-        _switch_region(RegionSwitch("torch.export.export"))
+        _switch_region(RegionSwitch(EXPORT))
         try:
             return export(*arguments, **options)
         finally:
@@ -359,25 +343,38 @@ def _switch_region(region: RegionSwitch) -> None:
     """Begin a compiled region, or end it."""
     thread = threading.get_ident()
     if not region.name:
-        outer_recordings = _recordings_before_regions.get(thread)  # cleared when the last recording ended
-        outer_recording = outer_recordings.pop() if outer_recordings else None
-        _instrument_again()
-        if outer_recording is not None and _pause_or_resume(outer_recording, compiled=False):
-            outer_recording.guard(outer_recording.calls.observers.resume)
-            outer_recording.guard(outer_recording.followers.tell, "region_ended")
+        _leave_region(thread)
         return
     recording = _recordings_by_thread.get(thread)
     with state_lock:
-        _recordings_before_regions.setdefault(thread, []).append(recording)
+        _open_regions.setdefault(thread, []).append(_OpenRegion(recording, region.is_eager))
+    if region.is_eager:
+        if recording is not None:
+            recording.guard(recording.followers.tell, "eager_region_begins")
+        return
+    with state_lock:
         # The compiler reads the code of what it compiles, and recompiles where that has changed.
         _restore_instrumented()
-        for other in _open_recordings - {recording, *_recordings_before_regions[thread]}:
+        for other in _open_recordings - {recording, *(one.recording for one in _open_regions[thread])}:
             other.session.notes.say("compiled.elsewhere")
     if recording is not None:
         if recording.sampler.is_recording():
             recording.guard(recording.calls.compiled_region_begins, region)
         recording.guard(recording.followers.tell, "region_begins")
         _pause_or_resume(recording, compiled=True)
+
+
+def _leave_region(thread: int) -> None:
+    regions = _open_regions.get(thread)  # cleared when the last recording ended
+    left = regions.pop() if regions else _OpenRegion(None, is_eager=False)
+    if left.is_eager:
+        return
+    _instrument_again()
+    recording = left.recording
+    if recording is not None and _pause_or_resume(recording, compiled=False):
+        recording.guard(recording.calls.observers.resume)
+        recording.guard(recording.calls.compiled.end)
+        recording.guard(recording.followers.tell, "region_ended")
 
 
 # -- profilers that follow each Python call: a frame of ours would be an event before any code of ours could prevent it
@@ -410,9 +407,14 @@ _notify_registration = partial(notify_registration, recording_before_pass)
 _INSTRUMENTED = (
     Instrumented(call_module, _CallWatcher()),
     Instrumented(run_engine, _PassWatcher()),
-    Instrumented(begin_saving, _SavingWatcher()),
-    Instrumented(remove_handle, _RemovalWatcher()),
-    Instrumented(swap_tensors, _SwapWatcher()),
+    Instrumented(begin_saving, SavingWatcher(_open_recordings)),
+    Instrumented(remove_handle, RemovalWatcher(_open_recordings)),
+    Instrumented(swap_tensors, SwapWatcher(_open_recordings)),
+    *(
+        []
+        if begin_noticing_nodes is None
+        else [Instrumented(begin_noticing_nodes, NodeCreationWatcher(_open_recordings))]
+    ),
     *gradient_edits.instrumented_clips(recording_after_pass),
 )
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
@@ -463,7 +465,8 @@ def _replace_functions() -> None:
 
 def _instrument_functions() -> None:
     """Instrument functions of torch, unless a compiled region runs."""
-    for instrumented in () if any(_recordings_before_regions.values()) else _INSTRUMENTED:
+    is_compiled = any(not region.is_eager for regions in _open_regions.values() for region in regions)
+    for instrumented in () if is_compiled else _INSTRUMENTED:
         instrumented.install()
 
 

@@ -17,6 +17,10 @@ _TEXTS: dict[str, str] = {
         "A function compiled by torch.compile ran in a thread that this recording does not follow: "
         "calls and passes that began while it ran were not observed."
     ),
+    "compiled.eager": N_(
+        'record(compiled="eager") ran compiled code eagerly, so that you see its modules and hooks. The compiled '
+        "program may leave some of these hooks out, and its numbers may differ in the last bits."
+    ),
     "elsewhere": N_(
         "A backward pass ran in another thread than the recording, which follows its own: call record() in that thread."
     ),
@@ -28,6 +32,10 @@ _TEXTS: dict[str, str] = {
         "pair that was entered last, and an observing pair would take its place."
     ),
     "saved.disabled": N_("Saved-tensor hooks are disabled here ({message}), so there are none to observe."),
+    "node_creation": N_(
+        "A node_creation_hook is in use ({hook}). hookviz does not observe it; the hooks that it registers on nodes "
+        "are observed like others."
+    ),
     "profiled": N_(
         "A profiler followed each Python call (torch.profiler with with_stack=True). So that its profile shows your "
         "program alone, hookviz recorded nothing from its start to its stop. Record in one run, and profile in another."
@@ -38,7 +46,7 @@ _TEXTS: dict[str, str] = {
     ),
     "uncalled.compiled": N_(
         "No call of {model} was seen: it may have run inside a compiled region, which hookviz cannot "
-        "look into. Record the object that torch.compile returned, or the model itself, uncompiled."
+        'look into. record(compiled="eager") runs compiled code eagerly, and sees the calls in it.'
     ),
     "uncalled": N_(
         "{model} was not called inside record(). Call it as a function, such as {model}(x): calling "

@@ -82,6 +82,10 @@ GradMode = Literal["grad", "no_grad", "inference", "checkpoint"]
 first forward of a reentrant checkpoint, which records no graph either."""
 GRAD_MODES: tuple[GradMode, ...] = get_args(GradMode)
 
+Built = Literal["whole", "parts", "nothing"]
+"""What torch compiled: a function as one graph, with all modules that it calls; several parts, between which Python
+runs and may call modules; or nothing, because it had done so before."""
+
 NodeOutput = tuple[int, int]
 """(node, output): a gradient arrives at an output of a node, and a tensor is identified by it."""
 
@@ -322,6 +326,8 @@ class StepRow(NamedTuple):
     """The number of ranks whose gradients were combined, including this one."""
     region: str | None = None
     """The name of a region that torch.compile made."""
+    built: Built | None = None
+    """What torch compiled while that region ran; None if it is not known."""
     error: LongText | None = None
     """The type and message of the exception that ended the pass."""
     raised_at: SourcePlace | None = None

@@ -169,8 +169,8 @@ def say_step(step: Step) -> str:
     """Say what happened in a step."""
     before, after = _format_before_and_after(step)
     parts: dict[str, str | None] = {"on": step.on, "before": before, "after": after}
-    if step.kind in ("exception", "compiled"):
-        parts |= {"error": step.row.error, "region": step.row.region}
+    if step.kind == "exception":
+        parts["error"] = step.row.error
     if step.hook is not None:
         parts["hook"] = step.hook.label
     if step.kind in HOOK_KINDS:
@@ -350,6 +350,13 @@ def _say_synchronise(step: Step, parts: dict[str, str | None]) -> str:
     return _(SENTENCES[f"synchronise{variant}"]).format(ranks=step.row.ranks, **parts)
 
 
+def _say_compiled(step: Step, _parts: dict[str, str | None]) -> str:
+    parts = [_(SENTENCES["compiled"]).format(region=step.row.region)]
+    if step.row.built is not None:
+        parts.append(_(SENTENCES[f"compiled.{step.row.built}"]))
+    return " ".join(parts)
+
+
 _SENTENCES = {
     "synchronise": _say_synchronise,
     "unscale": _say_unscale,
@@ -362,6 +369,7 @@ _SENTENCES = {
     "returned": _say_returned,
     "aliased": _say_aliased,
     "exception": _say_exception,
+    "compiled": _say_compiled,
     "unobserved": _say_unobserved,
 }
 

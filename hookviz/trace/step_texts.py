@@ -100,6 +100,15 @@ SENTENCES: dict[str, str] = {
     "data.edited": N_("{hook} edited {on} itself: {before} → {after}."),
     "data.replaced": N_("{hook} replaced {on}: {before} → {after}."),
     "compiled": N_("{region} is a compiled region: hookviz does not see what runs inside, hooks included."),
+    "compiled.whole": N_(
+        "PyTorch compiled it in this call, as one graph, with the hooks that the modules inside had then."
+    ),
+    "compiled.parts": N_(
+        "PyTorch compiled it in this call, in parts, with the hooks that the modules inside had then."
+    ),
+    "compiled.nothing": N_(
+        "PyTorch ran what it had compiled before, and may leave out hooks that the modules inside got after that."
+    ),
     "cut_short": N_("{on} is cut short: checkpointing has recomputed all that backward needs, and skips the rest."),
     "fast_path": N_(
         "PyTorch's fast path ran {on} as one kernel: its inner modules and their hooks did not run. "

@@ -1,6 +1,6 @@
 """The rows about hooks that did not fire: when each was registered and removed, and what explains its silence."""
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from hookviz.support.source_code import Source
 from hookviz.trace.columns import (
@@ -16,6 +16,9 @@ from hookviz.trace.columns import (
 )
 from hookviz.trace.hook_facts import MODULE_HOOK_KINDS
 from hookviz.trace.rows import HookFlag, HookRow, KindOfHook, ReturnedPart
+
+CompiledPlace = Literal["itself", "inside"]
+"""Whether a module ran compiled, or is inside one that did."""
 
 
 class UnfiredRow(NamedTuple):
@@ -68,8 +71,8 @@ class UnfiredRow(NamedTuple):
     """The module for which a copy of the hook fired: a deep copy of that module."""
     bound: bool = False
     """Whether the hook is a method or an object, which is copied with the module; a function is not."""
-    compiled: bool = False
-    """Whether that module, or one around it, ran compiled."""
+    compiled: CompiledPlace | None = None
+    """Whether that module ran compiled, or is inside one that did."""
     used: int = 0
     """In how many passes a parameter in that module belonged to the graph."""
     older: bool = False
@@ -103,6 +106,10 @@ class UnfiredRow(NamedTuple):
     """Whether its tensor, no parameter, and the hook with it were gone when the next pass began: nothing used it."""
     late: bool = False
     """Whether a pass that uses its tensor had begun when it was registered."""
+    transformed: int = 0
+    """How many of the passes a transform of ``torch.func`` began."""
+    wrapped: bool = False
+    """Whether its tensor was made in such a transform, and so belongs to a graph of the transform's own."""
 
     @property
     def source(self) -> Source:

@@ -32,6 +32,21 @@ def test_names_are_those_that_were_given() -> None:
     assert trace.steps[-1].on == "input"
 
 
+@pytest.mark.usefixtures("compiler")
+def test_compiled_code_runs_eagerly_and_shows_its_hooks() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    compiled = torch.compile(net, backend="eager")
+    compiled(torch.ones(2)).sum().backward()
+    net[1].register_forward_hook(lambda *_: None)  # torch leaves it out of what is compiled already
+    with hv.record(net, compiled="eager") as trace:
+        compiled(torch.ones(2)).sum().backward()
+    assert [step.on for step in trace.firings] == ["net.1"]
+    assert len(trace.notes) == 1 and "ran compiled code eagerly" in str(trace.notes[0])
+    with hv.record(net) as trace:
+        compiled(torch.ones(2)).sum().backward()
+    assert trace.steps[0].kind == "compiled" and not trace.firings
+
+
 def test_every_second_pass_is_recorded() -> None:
     assert train(5, every=2).pass_numbers == [1, 3, 5]
 

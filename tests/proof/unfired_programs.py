@@ -252,6 +252,41 @@ def hook_runs_inside_compiled_code() -> Trace:
     return run_compiled(net, "aot_eager")
 
 
+@because("compiled.before", "net.b")
+def hook_comes_after_the_graph_was_compiled() -> Trace:
+    torch._dynamo.reset()
+    net = Net()
+    with torch.compiler.set_stance("default"), hv.record(net) as trace:
+        fast = torch.compile(net, backend="eager")
+        fast(ones()).sum().backward()
+        net.b.register_full_backward_hook(lost)
+        fast(ones()).sum().backward()
+    return trace
+
+
+@because("transformed.passes", "z")
+def tensor_goes_only_into_a_transform() -> Trace:
+    net, z = Net(), ones(grad=True)
+    with hv.record(net) as trace:
+        z.register_hook(lost)
+        torch.func.vjp(lambda q: net(q).sum(), z)[1](torch.ones(()))
+    return trace
+
+
+@because("transformed.tensor", "h")
+def tensor_belongs_to_the_graph_of_a_transform() -> Trace:
+    net = Net()
+
+    def run(q: torch.Tensor) -> torch.Tensor:
+        h = q * 2
+        h.register_hook(lost)
+        return net(h).sum()  # type: ignore[no-any-return]
+
+    with hv.record(net) as trace:
+        torch.func.vjp(run, ones(grad=True))[0].backward()
+    return trace
+
+
 @because("copied", "net.a")
 def forward_runs_on_a_copy_made_for_it() -> Trace:
     def run(model: nn.Module) -> torch.Tensor:

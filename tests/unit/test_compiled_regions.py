@@ -41,10 +41,12 @@ def test_a_compiled_module_is_one_call_marked_as_compiled(backend: str) -> None:
         ("call", "fast"), ("compiled", "fast"), ("forward", "fast"),
         ("call", "fast (call 2)"), ("compiled", "fast (call 2)"), ("forward", "fast (call 2)"),
     ]  # fmt: skip
-    assert (
-        steps_of(trace, "compiled")[0].sentence
-        == "fast is a compiled region: hookviz does not see what runs inside, hooks included."
-    )
+    unseen = "fast is a compiled region: hookviz does not see what runs inside, hooks included."
+    assert [step.sentence for step in steps_of(trace, "compiled")] == [
+        f"{unseen} PyTorch compiled it in this call, as one graph, with the hooks that the modules inside had then.",
+        f"{unseen} PyTorch ran what it had compiled before, and may leave out hooks that the modules inside got after "
+        "that.",
+    ]
     assert len(trace._data.roots) == 2 and {row.kind for row in trace._data.modules} == {"OptimizedModule"}
     assert stored_gradients(trace)["x"] == (4, 8)
     assert trace.notes == [] and x.grad.item() == 8
@@ -61,9 +63,7 @@ def test_a_compiled_function_is_one_step_with_its_name() -> None:
         fast(x).backward()
         net(x)
     compiled = steps_of(trace, "compiled")
-    assert [step.sentence for step in compiled] == [
-        "squeeze is a compiled region: hookviz does not see what runs inside, hooks included."
-    ]
+    assert [step.sentence.partition(":")[0] for step in compiled] == ["squeeze is a compiled region"]
     assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"]
     assert len(trace._data.roots) == 1
 
@@ -97,6 +97,75 @@ def test_a_model_that_somebody_else_compiled_keeps_its_names_and_its_cause() -> 
     assert (unfired.on, unfired.cause, unfired.is_proven) == ("net.0", "compiled", False)
     assert [finding.severity for finding in trace.findings] == ["remark"]
     assert "on net.0 was not seen to fire." in trace.findings[0].sentence
+
+
+class Parted(nn.Module):
+    """Two layers, and Python between them if ``breaks``."""
+
+    def __init__(self, *, breaks: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.breaks = nn.Linear(2, 2), nn.Linear(2, 1), breaks
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.a(x)
+        if self.breaks:
+            torch._dynamo.graph_break()  # type: ignore[no-untyped-call]
+        return self.b(h)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("breaks", "lengths", "is_proven"), [(False, (2, 2), True), (False, (2, 3), False), (True, (2, 2), False)]
+)
+def test_a_late_hook_is_left_out_only_if_its_graph_was_whole_and_not_compiled_again(
+    breaks: bool, lengths: tuple[int, ...], is_proven: bool
+) -> None:
+    net = Parted(breaks=breaks)
+    fast = torch.compile(net, backend="eager")
+    with hv.record(net) as trace:
+        fast(torch.ones(2, 2))
+        net.b.register_forward_hook(lambda *_: None)
+        for length in lengths:
+            fast(torch.ones(length, 2))
+    assert [(one.cause, one.is_proven) for one in reasons(trace)] == [
+        ("compiled.before", True) if is_proven else ("compiled", False)
+    ]
+
+
+# -- compiled regions that run eagerly
+
+
+@pytest.mark.parametrize("compile_net", ["compile_as_module", "compile_as_function", "compile_in_place"])
+def test_an_eager_recording_leaves_the_compiled_program_as_it_was(compile_net: str) -> None:
+    compiled: list[int] = []
+    net = Chain(nn.Tanh(), nn.Tanh())
+    fast = globals()[compile_net](net, counting_backend(compiled))
+    expected = fast(torch.ones(2))
+    with hv.record(net, compiled="eager") as trace:
+        fast(torch.ones(2))
+    assert [step.on for step in steps_of(trace, "call")] == ["net", "net.layers.0", "net.layers.1"]
+    assert torch.equal(fast(torch.ones(2)), expected) and compiled == [1]
+
+
+def test_a_stance_that_the_program_sets_stays() -> None:
+    """Of code that the program itself runs eagerly everything is observed, and there is nothing to note."""
+    net = Net()
+    fast = torch.compile(net, backend="eager")
+    with torch.compiler.set_stance("force_eager"), hv.record(net) as trace:
+        fast(leaf(3.0))
+    assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"] and trace.notes == []
+    with torch.compiler.set_stance("default"):
+        with hv.record(net, compiled="eager"):
+            torch.compiler.set_stance("eager_on_recompile")
+        assert torch._dynamo.eval_frame._stance.stance == "eager_on_recompile"
+
+
+def test_an_old_torch_gets_an_error_that_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.compiler, "set_stance")
+    with (
+        pytest.raises(RuntimeError, match=r"needs torch\.compiler\.set_stance, which came with PyTorch 2\.6"),
+        hv.record(compiled="eager"),
+    ):
+        pass
 
 
 def test_a_region_inside_another_one_is_not_taken_for_one_in_another_thread() -> None:

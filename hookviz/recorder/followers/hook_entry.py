@@ -57,10 +57,10 @@ class HookEntry:
         self.passes_before = 0
         self.passes_after: int | None = None
         """The number of passes that had begun when it was registered, and when it was removed."""
-        self.seen = self.in_graph = self.partial = self.frozen = self.frozen_at_call = 0
+        self.seen = self.in_graph = self.partial = self.frozen = self.frozen_at_call = self.transformed = 0
         """The passes that began while it was registered and its tensor existed; those among them that had the tensor in
-        their graph; that had it so and were limited to some tensors; at which it did not require grad; and at which it
-        did, but had not when its module was called last."""
+        their graph; that had it so and were limited to some tensors; at which it did not require grad; at which it did,
+        but had not when its module was called last; and that a transform of ``torch.func`` began."""
         self.is_beside = False
         """Whether its tensor was made from one of the graph of a pass that does not use the tensor itself."""
         self.is_late = False
@@ -84,6 +84,7 @@ class HookEntry:
         owner.requires_grad = tensor.requires_grad
         self.seen += 1
         self.frozen += not owner.requires_grad
+        self.transformed += start.is_transformed
         if start.snapshot.place_of_tensor(tensor) is not None:
             self.in_graph += 1
             self.partial += bool(start.inputs)

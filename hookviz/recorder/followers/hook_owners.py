@@ -14,6 +14,7 @@ from torch.autograd.graph import Node
 
 from hookviz.autograd import module_tree
 from hookviz.autograd.identity_map import IdentityMap
+from hookviz.autograd.torch_internals import is_functorch_tensor
 from hookviz.autograd.variable_names import Holder, caller_frame, expression_for, list_models, user_frames
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.graph_owners import TensorKey, find_key
@@ -194,6 +195,8 @@ class TensorOwner(HookOwner):
         self.is_leaf, self.is_parameter = False, isinstance(tensor, torch.nn.Parameter)
         with suppress(RuntimeError):  # torch refuses everything about a stale output of unbind
             self.is_leaf = tensor.is_leaf
+        self.is_wrapped = is_functorch_tensor(tensor)
+        """Whether a transform of ``torch.func`` made it: it belongs to a graph of the transform's own."""
         self.requires_grad = tensor.requires_grad
         """Whether it required grad when a pass began last, or when the hook was registered."""
         self.key: TensorKey | None = None

@@ -157,7 +157,7 @@ class SilentHooks(Follower):
             has_forward=owner.has_forward,
             called=called,
             inner="" if called else self._find_inner(name, owner),
-            compiled=self.calls.ran_compiled_below(name, module),
+            compiled=self.calls.compiled.find_place(name, module),
             used=used,
             older=is_older,
             partial=self.ledger.partial_passes,
@@ -229,6 +229,8 @@ class SilentHooks(Follower):
             beside=entry.is_beside,
             dropped=entry.is_dropped and not owner.is_parameter,
             late=entry.is_late,
+            transformed=entry.transformed,
+            wrapped=owner.is_wrapped,
         )
 
     def _find_node(self, tensor: torch.Tensor) -> int | None:

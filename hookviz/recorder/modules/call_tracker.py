@@ -10,6 +10,7 @@ import torch
 from hookviz.autograd import module_tree
 from hookviz.recorder.follower import Followers
 from hookviz.recorder.modules.arguments import ArgumentProbe, labelled_arguments, labelled_leaves, list_edited_values
+from hookviz.recorder.modules.compiled_runs import CompiledRuns
 from hookviz.recorder.modules.followed_modules import FollowedModules
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.modules.module_call import CallLog, Module, ModuleCall
@@ -18,11 +19,10 @@ from hookviz.recorder.modules.module_registry import ModuleRegistry, SharedPaths
 from hookviz.recorder.modules.tensor_flow import Sources, TensorFlow
 from hookviz.recorder.nonfinite_values import NonfiniteParameters
 from hookviz.recorder.session import Session, is_outermost
-from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing, runs_compiled
+from hookviz.recorder.torch.compiled_regions import RegionSwitch, is_recomputing
 from hookviz.recorder.torch.grad_modes import grad_mode, is_transformed, requires_grad
 from hookviz.support.user_objects import own_attributes
 from hookviz.trace import CallRow
-from hookviz.trace.traversal import list_outer_paths
 
 _ENCODER_LAYER = torch.nn.TransformerEncoderLayer.forward
 """This ``forward`` calls other modules unless it takes the fast path."""
@@ -46,10 +46,7 @@ class CallTracker:
         self._counts: Counter[int] = Counter()
         self._running: dict[int, list[ModuleCall]] = {}
         """The running calls of each thread, the innermost last."""
-        self.ran_compiled = False
-        """Whether compiled code has run; hookviz cannot observe the calls in it."""
-        self._compiled: set[str] = set()
-        """The names of the modules whose compiled call has run: nothing in the module itself says so."""
+        self.compiled = CompiledRuns(session.trace, self.modules)
         self._models = [
             (self.modules.name_model(model), {id(module) for module in module_tree.all_modules(model)})
             for model in models
@@ -206,28 +203,11 @@ class CallTracker:
                 self.observers.observe(call.module, call.dict_observers, "forward_hook")
 
     def compiled_region_begins(self, region: RegionSwitch) -> None:
-        """Record that a compiled region begins.
-
-        The step gets the name of the compiled module, or else of the compiled function.
-        """
-        self.ran_compiled = True
-        call, module = self.innermost(), region.module
-        name = region.name if module is None else self.modules.known_name(module) or region.name
-        if module is not None:
-            self.modules.name_if_held(module)
-            self._compiled.add(self.modules.label(module))
-        if call is not None and runs_compiled(call.module):
-            name = self.trace.plain_call(call.index)
-            self._compiled.add(self.modules.label(call.module))
+        """Record that a compiled region begins."""
+        call = self.innermost()
+        name = self.compiled.begin(region, call)
         self.log.add_step("compiled", None if call is None else call.index, region=name)
         self.observers.suspend(only_shared=True)
-
-    def ran_compiled_below(self, name: str, module: Module | None) -> bool:
-        """Return whether the call of a module, or of one around it, was compiled, and ran so in the recording."""
-        if not self.ran_compiled:
-            return False
-        paths = (name, *list_outer_paths(name))
-        return not self._compiled.isdisjoint(paths) or (module is not None and runs_compiled(module))
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
         """Renumber calls and hooks (old → new), and forget those that are not in the mappings."""
@@ -242,7 +222,7 @@ class CallTracker:
         for name, modules in self._models:
             if not modules & called and not self.session.notes.has("profiled"):
                 maker = self.followed.maker
-                key = "uncalled.compiled" if self.ran_compiled else "uncalled.stand_in" if maker else "uncalled"
+                key = "uncalled.compiled" if self.compiled.names else "uncalled.stand_in" if maker else "uncalled"
                 self.session.notes.say(key, model=name, **({"maker": maker} if key == "uncalled.stand_in" else {}))
         self.followed.add_notes(self.session.notes)
         self.observers.close()

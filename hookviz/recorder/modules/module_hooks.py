@@ -10,6 +10,7 @@ import torch
 from hookviz.autograd.torch_internals import ForwardHooks, forward_hooks, global_forward_hooks
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, release_observers
 from hookviz.recorder.session import Session
+from hookviz.recorder.torch.compiled_regions import runs_eagerly
 from hookviz.support.interpreter import Uninterrupted, thread_switching_paused
 
 Module = torch.nn.Module
@@ -110,8 +111,8 @@ class ModuleObserverRegistry:
 
         ``dict_observers`` lists the dict observers that the call uses already; new ones are appended.
         """
-        if module._compiled_call_impl is not None:  # its hooks are compiled with it, and observers would be, too
-            return
+        if module._compiled_call_impl is not None and not runs_eagerly():
+            return  # its hooks are compiled with it, and observers would be, too
         for hook_dict in forward_hooks(module):
             if hook_dict.hooks and kind in (None, hook_dict.kind):
                 with Uninterrupted():

@@ -4,6 +4,7 @@ import dis
 import functools
 import os
 import sys
+from collections.abc import Iterable
 from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -16,26 +17,36 @@ from hookviz.autograd import module_tree
 from hookviz.autograd.torch_internals import (
     CALL_FRAME,
     COMPILE_BEGINS,
+    COMPILE_COUNTERS,
     COMPILE_SWITCH,
     COMPILE_WRAPPER,
     COMPILED_AUTOGRAD,
     COMPILED_AUTOGRAD_IS_ON,
+    COMPILED_CODE,
     COMPILED_MODEL,
     COMPILER_FOLDERS,
+    COMPILER_UTILITIES,
+    DYNAMO,
     ENGINE_FRAME,
     RECOMPUTING_FRAMES,
     RESTORING_FRAME,
+    STANCE,
     TRACE_RULES,
     TracingContext,
     fx_is_tracing,
     tracing_state,
 )
 from hookviz.support.user_objects import is_of
+from hookviz.trace.rows import Built
 
 _CHECKPOINT = torch.utils.checkpoint.__file__
 _CALLING_FRAMES = ("enter", CALL_FRAME, "__call__", "call_wrapped")
 """The frames between compiled code and what it calls: our watcher, the module's call, and a graph module's call."""
 _COMPILERS = tuple(os.path.join(os.path.dirname(torch.__file__), name, "") for name in COMPILER_FOLDERS)
+
+
+FORCE_EAGER = "force_eager"
+"""The stance of the compiler in which compiled functions run eagerly."""
 
 
 def is_compiling() -> bool:
@@ -48,6 +59,12 @@ def is_compiling() -> bool:
 def is_backward_compiled() -> bool:
     """Return whether compiled autograd runs the passes that begin now: it compiles each hook along with its graph."""
     return getattr(sys.modules.get(COMPILED_AUTOGRAD), COMPILED_AUTOGRAD_IS_ON, False)
+
+
+def runs_eagerly() -> bool:
+    """Return whether compiled functions run eagerly now, as ``torch.compiler.set_stance("force_eager")`` has it."""
+    stance = getattr(sys.modules.get(DYNAMO), STANCE, None)
+    return getattr(stance, "stance", None) == FORCE_EAGER
 
 
 def is_recomputing() -> bool:
@@ -125,6 +142,10 @@ def list_made_parameters(module: torch.nn.Module) -> list[torch.Tensor]:
     return list(module.parameters() if is_scripted else module_tree.all_parameters(module))
 
 
+EXPORT = "torch.export.export"
+"""The name of the region in which torch exports a model: nothing in it is a computation."""
+
+
 class RegionSwitch(NamedTuple):
     """Torch enters a compiled function, or leaves one."""
 
@@ -132,6 +153,14 @@ class RegionSwitch(NamedTuple):
     """The name of the function that torch enters; empty if it leaves one."""
     module: torch.nn.Module | None = None
     """The module whose call was compiled, if that is what torch enters."""
+    is_eager: bool = False
+    """Whether torch runs the function that it enters eagerly, as if it were not compiled."""
+    codes: tuple[CodeType, ...] = ()
+    """The code objects one of which torch compiles first: the function, or the forward of the module."""
+
+
+_LEAVING = RegionSwitch()
+"""Made here: the compiler of torch 2.6 would compile what makes it when torch leaves a function."""
 
 
 def read_region_switch(frame: FrameType) -> RegionSwitch | None:
@@ -143,12 +172,49 @@ def read_region_switch(frame: FrameType) -> RegionSwitch | None:
         return None
     last = max((offset for offset in find_switch_calls(frame.f_code) if offset <= frame.f_lasti), default=None)
     if last is None or not find_switch_calls(frame.f_code)[last]:
-        return RegionSwitch()
+        return _LEAVING
     function = frame.f_locals.get("fn")
     name = getattr(function, "__name__", None) or frame.f_code.co_name
     # Torch compiles a method of the module, or a function around it if the code of its class belongs to torch.
     owners = (getattr(function, attribute, None) for attribute in ("__self__", "__wrapped__"))
-    return RegionSwitch(name, next((owner for owner in owners if is_of(owner, torch.nn.Module)), None))
+    module = next((owner for owner in owners if is_of(owner, torch.nn.Module)), None)
+    parts = (function, None if module is None else type(module).forward)
+    codes = (code for part in parts if isinstance(code := getattr(part, "__code__", None), CodeType))
+    return RegionSwitch(name, module, runs_eagerly(), tuple(codes))
+
+
+class CompilerWork(NamedTuple):
+    """What the compiler has done so far, in all threads."""
+
+    attempts: int
+    """The functions, and rests of functions after a graph break, that it began to compile."""
+    graphs: int
+    """The graphs that it made of them; it leaves some functions to Python."""
+    breaks: int
+    """The places at which it had to end a graph."""
+    outermost: int
+    """How often it compiled the function with which a region begins."""
+
+    @classmethod
+    def read(cls, codes: Iterable[CodeType]) -> "CompilerWork":
+        """Read it from the counters of the compiler, for a region that begins with one of these code objects."""
+        counters = getattr(sys.modules[COMPILER_UTILITIES], COMPILE_COUNTERS)
+        breaks = sum(counters["graph_break"].values())
+        list_compiled = getattr(sys.modules[DYNAMO], COMPILED_CODE)
+        outermost = sum(len(list_compiled(code)) for code in codes)
+        return cls(counters["frames"]["total"], counters["stats"]["unique_graphs"], breaks, outermost)
+
+    def since(self, earlier: "CompilerWork") -> Built:
+        """Return what it compiled since an ``earlier`` reading.
+
+        >>> before = CompilerWork(attempts=1, graphs=1, breaks=0, outermost=0)
+        >>> before.since(before), CompilerWork(2, 2, 0, 1).since(before), CompilerWork(2, 2, 0, 0).since(before)
+        ('nothing', 'whole', 'parts')
+        """
+        if self == earlier:
+            return "nothing"
+        _, graphs, breaks, outermost = (now - then for now, then in zip(self, earlier, strict=True))
+        return "whole" if graphs == outermost == 1 and not breaks else "parts"
 
 
 @functools.cache

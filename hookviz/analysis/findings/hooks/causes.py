@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.program_text import (
     find_cut_of_variable,
     find_forward_call,
@@ -15,26 +16,18 @@ from hookviz.analysis.findings.hooks.program_text import (
     find_use_of_weights,
 )
 from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between, find_other_home, find_twin
+from hookviz.analysis.findings.hooks.transformed_code import (
+    compiled_before,
+    in_graph_of_transform,
+    transformed,
+    transformed_owner,
+    transformed_passes,
+)
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import join_list
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.hook_facts import HOOK_FACTS, ON_TENSOR_KINDS, name_of_kind
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
-
-
-class Cause(NamedTuple):
-    """Why a hook did not fire."""
-
-    key: str
-    """Its name; ``explanations.py`` has its kind, why the hook did not fire, and what to do."""
-    arguments: dict[str, str] = {}  # noqa: RUF012 - a default of a named tuple, which nobody changes
-    step: int | None = None
-    """The step to look at."""
-    is_proven: bool = True
-    place: Place | None = None
-    """Where the graph is cut, if that is the cause."""
-    what_is_open: str = ""
-    """The cause that would be proven if all had been observed."""
 
 
 class Rule(NamedTuple):
@@ -249,14 +242,6 @@ def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return None if step is None else Cause("raised", {"on": hook.on, "step": str(step + 1)}, step)
 
 
-def _transformed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """Only transforms of torch.func called its module: torch asks wrapped tensors whether it has to run there."""
-    steps = timeline.calls_while(hook)
-    if not steps or not all(timeline.call_at(step).transformed for step in steps):
-        return None
-    return Cause("transformed", {"on": hook.on}, steps[-1])
-
-
 def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """The module ran without recording a graph."""
     steps = timeline.calls_while(hook)
@@ -402,16 +387,6 @@ def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("not_in_graph", names, timeline.seeds[-1], place=place)
 
 
-def _transformed_owner(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It is a parameter of a module that only transforms of torch.func called, on tensors that stand for it."""
-    module = hook.on.rpartition(".")[0]
-    calls = [call for call in timeline.trace.calls if timeline.trace.modules[call.module].name == module]
-    is_transformed = bool(calls) and all(call.transformed for call in calls)
-    if not is_transformed or not hook.leaf or hook.in_graph or not hook.passes:
-        return None
-    return Cause("transformed.owner", {"on": hook.on, "module": module})
-
-
 def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a parameter of a module that belongs to the graph without it. Several causes leave the same traces."""
     module = hook.on.rpartition(".")[0]
@@ -471,9 +446,9 @@ _CALLS: frozenset[Fact] = frozenset({"calls"})
 _PASSES: frozenset[Fact] = frozenset({"passes"})
 _GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
 _UNCALLED = (
-    Rule(_nothing_called, _CALLS), Rule(_copied), Rule(_discarded), Rule(_no_forward), Rule(_fast_path),
-    Rule(_attention, _CALLS), Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS), Rule(_caller_raised),
-    Rule(_not_called, _CALLS),
+    Rule(_nothing_called, _CALLS), Rule(_copied), Rule(_discarded), Rule(_no_forward), Rule(compiled_before, _PASSES),
+    Rule(_fast_path), Rule(_attention, _CALLS), Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS),
+    Rule(_caller_raised), Rule(_not_called, _CALLS),
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
     "forward": (
@@ -481,15 +456,16 @@ _RULES: dict[str, tuple[Rule, ...]] = {
     ),
     "backward": (
         Rule(_removed, _CALLS), Rule(_registered_after_calls, _CALLS), *_UNCALLED, Rule(_raised_in_call, _CALLS),
-        Rule(_no_graph, _CALLS), Rule(_transformed, _CALLS), Rule(_returned_container, _CALLS),
+        Rule(_no_graph, _CALLS), Rule(transformed, _CALLS), Rule(_returned_container, _CALLS),
         Rule(_no_gradient_needed, _CALLS), Rule(_no_pass, _PASSES), Rule(_outside_graph, _GRAPHS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES),
     ),
     "tensor": (
         Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_parametrized, _PASSES),
         Rule(_frozen), Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
-        Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES), Rule(_owner_not_called, _GRAPHS),
-        Rule(_transformed_owner, _GRAPHS), Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
+        Rule(in_graph_of_transform, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES),
+        Rule(_owner_not_called, _GRAPHS), Rule(transformed_owner, _GRAPHS), Rule(transformed_passes, _PASSES),
+        Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
     ),
     "step": (Rule(_removed), Rule(_skipped_by_scaler), Rule(_no_step, _PASSES), Rule(_after_step, _PASSES)),

@@ -2,6 +2,7 @@
 
 from hookviz.analysis.findings.hooks.explanation import Explanation
 from hookviz.analysis.findings.hooks.surprises import SURPRISE_EXPLANATIONS
+from hookviz.analysis.findings.hooks.transformed_code import TRANSFORMED_EXPLANATIONS
 from hookviz.support.messages import N_
 
 EXPLANATIONS: dict[str, Explanation] = {
@@ -229,25 +230,6 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("Call the model outside of no_grad()."),
         is_intended=True,
     ),
-    "transformed": Explanation(
-        "no_graph",
-        N_(
-            "{on} ran in a transform of torch.func, such as vmap, jvp or grad. There its tensors are wrapped, a "
-            "wrapped output does not say that it requires grad, and PyTorch calls full backward hooks only where it "
-            "does."
-        ),
-        N_("Register a tensor hook on a parameter, or call {on} outside of the transform."),
-        is_intended=True,
-    ),
-    "transformed.owner": Explanation(
-        "substituted",
-        N_(
-            "A transform of torch.func, such as grad or vmap, ran {module}. It computed gradients of the tensors that "
-            "it was given, and no pass had {on} itself in its graph."
-        ),
-        N_("Give the transform {on} itself, or look at the gradients that it returns."),
-        is_intended=True,
-    ),
     "inference": Explanation(
         "no_graph",
         N_("{on} ran in torch.inference_mode(): PyTorch recorded no graph, and calls forward hooks only."),
@@ -420,14 +402,6 @@ EXPLANATIONS: dict[str, Explanation] = {
         ),
         N_("Call record() in that thread, or give it the model: record(model)."),
     ),
-    "compiled": Explanation(
-        "unobserved",
-        N_(
-            "No call of {on} was observed, and compiled code ran, in which hookviz cannot look: it may have "
-            "called {on}, with {hook} or without."
-        ),
-        N_("Register the hook before torch.compile, or run the model uncompiled while you look for the fault."),
-    ),
     "limited": Explanation(
         "unobserved",
         N_(
@@ -480,6 +454,7 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("{on} took a step while {hook} was registered, and no step shows {hook}: what happened is not known."),
         N_("Look at hv.hooks({on})."),
     ),
+    **TRANSFORMED_EXPLANATIONS,
     **SURPRISE_EXPLANATIONS,
 }
 """Cause → what is said of it."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator
 
-from hookviz.analysis.findings.hooks.causes import Cause
+from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.explanation import Explanation
 from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients, is_without_gradient

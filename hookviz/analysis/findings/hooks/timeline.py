@@ -201,7 +201,7 @@ class Timeline:
 
         This is a cause of its own: ``elsewhere`` (in another thread), ``limited``, ``compiled`` or ``unobserved``.
         """
-        facts = self._facts_of_notes
+        facts = self.facts_of_notes
         if "profiled" in facts:  # nothing was seen of hooks then, not even that they came and went
             return "unobserved"
         if not needs:
@@ -230,7 +230,8 @@ class Timeline:
         return {name for note in notes if (name := dict(note.details).get("hook")) is not None}
 
     @cached_property
-    def _facts_of_notes(self) -> set[str]:
+    def facts_of_notes(self) -> set[str]:
+        """The facts of the notes of the trace."""
         return {note.fact for note in self.trace.remarks}
 
     @cached_property

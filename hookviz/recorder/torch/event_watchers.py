@@ -1,0 +1,67 @@
+"""Watchers of functions of torch that concern every recording that is open, in whichever thread they are called."""
+
+from collections.abc import Set
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.autograd.graph
+from torch.utils.hooks import RemovableHandle
+
+from hookviz.recorder.torch.instrumentation import PassiveWatcher
+
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+
+begin_noticing_nodes = getattr(getattr(torch.autograd.graph, "node_creation_hook", None), "__enter__", None)
+"""Public since 2.14; instrumented, to notice that a hook gets each new node from now on."""
+
+
+class _Announcer(PassiveWatcher):
+    """A watcher that knows the open recordings."""
+
+    def __init__(self, recordings: "Set[Recording]") -> None:
+        self.recordings = recordings
+
+
+class SavingWatcher(_Announcer):
+    """Notifies all recordings that hooks pack what nodes save from now on, for as long as such a node lives."""
+
+    def enter(self, hooks: Any) -> None:
+        """Handle the begin of ``saved_tensors_hooks``."""
+        for recording in tuple(self.recordings):
+            recording.passes.packs_saved_tensors = True
+            recording.guard(recording.session.notes.add_hooks_that_begin, hooks)
+
+
+class NodeCreationWatcher(_Announcer):
+    """Notifies all recordings that a hook gets each node that is made from now on."""
+
+    def enter(self, hooks: Any) -> None:
+        """Handle the begin of ``node_creation_hook``."""
+        for recording in tuple(self.recordings):
+            recording.guard(recording.session.notes.add_node_creation_hook, hooks)
+
+
+class RemovalWatcher(_Announcer):
+    """Notifies all recordings that a hook was removed from a dict."""
+
+    def enter(self, handle: RemovableHandle) -> Any:
+        """Handle a call of ``handle.remove``; return the dict that the handle belongs to."""
+        for recording in tuple(self.recordings):
+            recording.guard(recording.hook_ledger.removed, handle)
+        return handle.hooks_dict_ref()
+
+    def leave(self, hooks: Any) -> None:
+        """Notify the recordings after the removal."""
+        for recording in tuple(self.recordings) if hooks else ():
+            recording.guard(recording.calls.observers.hook_removed, hooks)
+
+
+class SwapWatcher(_Announcer):
+    """Notifies all recordings that two tensors are swapped, which torch refuses if weak references to one exist."""
+
+    def enter(self, first: torch.Tensor, second: torch.Tensor) -> None:
+        """Handle a call of ``swap_tensors``, as ``module.to`` makes it for parameters of a subclass."""
+        for recording in tuple(self.recordings):
+            recording.guard(recording.forget, (first, second))
