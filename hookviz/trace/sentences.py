@@ -351,10 +351,8 @@ def _say_synchronise(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _say_compiled(step: Step, _parts: dict[str, str | None]) -> str:
-    parts = [_(SENTENCES["compiled"]).format(region=step.row.region)]
-    if step.row.built is not None:
-        parts.append(_(SENTENCES[f"compiled.{step.row.built}"]))
-    return " ".join(parts)
+    keys = [step.kind, *([] if step.row.built is None else [f"compiled.{step.row.built}"])]
+    return " ".join(_(SENTENCES[key]).format(region=step.row.region) for key in keys)
 
 
 _SENTENCES = {
