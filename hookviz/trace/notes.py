@@ -104,7 +104,7 @@ _TEXTS: dict[str, str] = {
         "true. What ran after it was not observed."
     ),
     "until.error": N_("The function of record(until=...) raised {error} after pass {number}. The recording goes on."),
-    "raised": N_("The with block ended with an exception, {error}. The trace holds what was recorded up to then."),
+    "raised": N_("The recording ended with an exception, {error}. The trace holds what was recorded up to then."),
     "dropped": N_(
         "record(keep=...) kept the last {kept} passes and dropped the {dropped} before them, with their forward steps."
     ),
@@ -131,8 +131,8 @@ _TEXTS: dict[str, str] = {
         "observed, and may have changed the output of {on}."
     ),
     "trace.empty": N_(
-        "Nothing was recorded: no backward pass ran inside record(). Call .backward() or "
-        "torch.autograd.grad() in the with block."
+        "Nothing was recorded: no backward pass ran. Call .backward() or torch.autograd.grad() in the with block "
+        "of record(), or in the cell with %%hookviz."
     ),
     "trace.compiled": N_(
         "Compiled autograd (torch._dynamo.config.compiled_autograd) ran a pass, and hookviz does not look into it: "

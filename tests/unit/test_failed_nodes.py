@@ -178,7 +178,7 @@ def test_an_exception_that_the_program_catches_is_a_remark_also_as_the_last_step
         walk_twice()
     assert [finding.severity for finding in caught.findings if finding.kind == "exception"] == ["remark"]
     assert [finding.severity for finding in left.findings if finding.kind == "exception"] == ["error"]
-    assert not caught.notes and "The with block ended with an exception" in left.notes[0]
+    assert not caught.notes and "The recording ended with an exception" in left.notes[0]
 
 
 def step_without_update() -> None:

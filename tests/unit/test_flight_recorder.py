@@ -223,7 +223,7 @@ def test_an_exception_in_the_block_writes_the_trace_and_propagates(
     trace = train_and_raise(path, keep=3)
     loaded = hv.load(path)
     assert loaded == trace and loaded.pass_numbers == [8, 9, 10]
-    assert "The with block ended with an exception, Boom: out of luck." in "".join(loaded.notes)
+    assert "The recording ended with an exception, Boom: out of luck." in "".join(loaded.notes)
     assert capsys.readouterr().err == f"hookviz: The with block raised Boom: out of luck. Wrote {path}.\n"
 
 
