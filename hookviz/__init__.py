@@ -93,16 +93,12 @@ def load_ipython_extension(shell: Any) -> None:
     Raises:
         ImportError: PyTorch is not installed.
     """
-    from hookviz.ipython_extension import load
-
-    load(shell)
+    import_module("hookviz.ipython_extension").load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Take it away; IPython calls this at ``%unload_ext hookviz``."""
-    from hookviz.ipython_extension import unload
-
-    unload(shell)
+    import_module("hookviz.ipython_extension").unload(shell)
 
 
 def __dir__() -> list[str]:

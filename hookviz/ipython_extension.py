@@ -121,7 +121,7 @@ class CellRecorder:
             )
             return
         self._shell.user_ns[cell.name] = cell.trace
-        display(cell.trace)
+        display(cell.trace)  # type: ignore[no-untyped-call]
 
 
 def read_options(line: str) -> tuple[str, RecordOptions]:
@@ -133,14 +133,14 @@ def read_options(line: str) -> tuple[str, RecordOptions]:
     >>> read_options("first --keep 2")
     ('first', RecordOptions(..., keep=2, ...))
     """
-    parser = MagicArgumentParser(prog=_LINE)
+    parser = MagicArgumentParser(prog=_LINE)  # type: ignore[no-untyped-call]
     parser.add_argument("name", nargs="?", default="trace")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--keep", type=int)
     parser.add_argument("--until", choices=("nan",))
     parser.add_argument("--cuts", action="store_true")
     try:
-        found: argparse.Namespace = parser.parse_argstring(line)
+        found: argparse.Namespace = parser.parse_argstring(line)  # type: ignore[no-untyped-call]
         options = RecordOptions(every=found.every, keep=found.keep, until=found.until, cuts=found.cuts)
         options.check()
     except ValueError as error:  # a quote that is not closed, or a number that is too small

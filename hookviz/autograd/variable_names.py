@@ -63,7 +63,7 @@ def user_frames() -> list[FrameType]:
 
 
 def call_among(variables: dict[str, Any], function: Callable[[], Returned]) -> Returned:
-    """Call a function from code whose global variables are those of a program or notebook, where names are looked for."""
+    """Call a function from code that has the global variables of a program or notebook: names are found in them."""
     code = compile("function()", variables.get("__file__") or "<program>", "eval")
     result: Returned = eval(code, variables, {"function": function})
     return result
