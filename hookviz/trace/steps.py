@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
+from hookviz.support.columns import truncate
 from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
 from hookviz.support.table import Row, Table, cells_of, head_of
@@ -12,6 +13,8 @@ from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import Effect, ScaleRow, StepKind, StepRow
 from hookviz.trace.values import StepValue, Value
 
+MAX_CELL_OF_MANY = 28
+"""In a table of steps a cell has up to this many columns, so that a step takes one line."""
 MAX_SHOWN_STEPS = 200
 """Of more steps, a table shows the first and the last ones."""
 
@@ -138,13 +141,18 @@ class Steps(Sequence[Step]):
             below = _(
                 "{count} steps between these are left out: take a slice, such as trace.steps[{half}:{end}]."
             ).format(count=f"{len(self) - MAX_SHOWN_STEPS:,}", half=half, end=2 * half)
-        return Table(shown, head_of(shown), cells_of, _("No steps."), below)
+        return Table(shown, head_of(shown), _brief_cells, _("No steps."), below)
 
     def __repr__(self) -> str:
         return repr(self._table())
 
     def _repr_html_(self) -> str:
         return self._table()._repr_html_()
+
+
+def _brief_cells(step: Step) -> tuple[str, ...]:
+    """Return the cells of a step in a table of many; the step itself shows all."""
+    return tuple(truncate(text, MAX_CELL_OF_MANY) for text in cells_of(step))
 
 
 def make_step(trace: NamedTables, index: int) -> Step:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
 import torch
 
 import hookviz as hv
@@ -57,7 +56,7 @@ def test_a_step_is_its_sentence_and_a_value_its_numbers() -> None:
         (x * x).backward()
     assert repr([*trace.firings]) == "[Step 4: λ grad * 10 on x replaced the gradient: 6 → 60.]"
     assert repr(trace.firings[0].after) == "Value () float32 cpu: 60"
-    assert repr(trace.steps[3:4]).splitlines()[1].split() == "4 of 5 tensor hook ① on x 6 60 replaced".split()
+    assert " ".join(repr(trace.steps[3:4]).splitlines()[1].split()) == "4 of 5 tensor hook ① on x 6 60 replaced"
 
 
 def test_of_many_steps_the_first_and_the_last_are_shown() -> None:
