@@ -93,12 +93,12 @@ def load_ipython_extension(shell: Any) -> None:
     Raises:
         ImportError: PyTorch is not installed.
     """
-    import_module("hookviz.ipython_extension").load(shell)
+    import_module("hookviz.ipython_extension").load_extension(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """Take it away; IPython calls this at ``%unload_ext hookviz``."""
-    import_module("hookviz.ipython_extension").unload(shell)
+    import_module("hookviz.ipython_extension").unload_extension(shell)
 
 
 def __dir__() -> list[str]:

@@ -176,12 +176,12 @@ _RECORDERS: dict[int, CellRecorder] = {}
 """``id`` of a shell → its recorder, while the extension is loaded."""
 
 
-def load(shell: Any) -> None:
+def load_extension(shell: Any) -> None:
     """Load the extension into a shell, as ``%load_ext hookviz`` does."""
     recorder = _RECORDERS[id(shell)] = CellRecorder(shell)
     recorder.connect()
 
 
-def unload(shell: Any) -> None:
+def unload_extension(shell: Any) -> None:
     """Take it out again, as ``%unload_ext hookviz`` does."""
     _RECORDERS.pop(id(shell)).disconnect()

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.alignment import match_graphs
 from hookviz.support.messages import N_, _, join_list
-from hookviz.support.table import Row
+from hookviz.support.table import ShownRow
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.rows import renumber
@@ -44,7 +44,7 @@ _GRADIENTS = {
 
 
 @dataclass(frozen=True, repr=False)
-class Difference(Row):
+class Difference(ShownRow):
     """A gradient that differs between two traces."""
 
     on: str

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.support.messages import _, join_sentences
-from hookviz.support.table import Row, Table
+from hookviz.support.table import ShownRow, Table
 from hookviz.trace import HOOK_KINDS, Hook, TraceData
 from hookviz.trace.hook_facts import name_of_kind
 
@@ -16,7 +16,7 @@ MAX_PASSES = 10
 
 
 @dataclass(frozen=True, repr=False)
-class HookCount(Row):
+class HookCount(ShownRow):
     """A hook of a recording, and how often it fired."""
 
     hook: Hook

@@ -14,7 +14,7 @@ from hookviz.analysis.findings.hooks.hook_inputs import USE_FULL_HOOK
 from hookviz.analysis.findings.hooks.hook_moments import BIND_VALUE
 from hookviz.analysis.findings.hooks.registrations import REGISTER_ONCE
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.table import Row
+from hookviz.support.table import ShownRow
 
 KIND_NAMES: dict[str, str] = {
     "frozen_parameter": N_("frozen parameter"),
@@ -109,7 +109,7 @@ ADVICE: dict[str, str] = {
 
 
 @dataclass(frozen=True, repr=False)
-class StaticFinding(Row):
+class StaticFinding(ShownRow):
     """What one rule finds in a model or a hook function, without running it.
 
     - ``error``: certainly broken, such as a hook on a module that is never called.

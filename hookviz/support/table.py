@@ -14,7 +14,7 @@ MAX_CELL = 40
 RowT = TypeVar("RowT")
 
 
-class Row:
+class ShownRow:
     """A row of a table by itself: one line in Python, a table of one row in Jupyter."""
 
     __slots__ = ()
@@ -32,12 +32,12 @@ class Row:
         return Table([self], tuple(columns), lambda _ignored: tuple(columns.values()))._repr_html_()
 
 
-def head_of(rows: Sequence[Row]) -> tuple[str, ...]:
+def head_of(rows: Sequence[ShownRow]) -> tuple[str, ...]:
     """Return the names of the columns of rows; an empty table shows none."""
     return tuple(rows[0]._columns()) if rows else ()
 
 
-def cells_of(row: Row) -> tuple[str, ...]:
+def cells_of(row: ShownRow) -> tuple[str, ...]:
     """Return the texts of the columns of a row."""
     return tuple(row._columns().values())
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hookviz.support.held_values import HeldValue
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import Source, describe_place
-from hookviz.support.table import Row
+from hookviz.support.table import ShownRow
 from hookviz.trace.hook_facts import name_of_kind
 
 _EFFECT_NAMES: dict[str, str] = {
@@ -44,7 +44,7 @@ def shared_label(hooks: Sequence["Hook"]) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Hook(Row):
+class Hook(ShownRow):
     """A registered hook: its owner (``on``), the dict that holds it, its place there, and its source location."""
 
     on: str

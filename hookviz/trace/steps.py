@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, overload
 from hookviz.support.columns import truncate
 from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
-from hookviz.support.table import Row, Table, cells_of, head_of
+from hookviz.support.table import ShownRow, Table, cells_of, head_of
 from hookviz.trace.hooks import Hook
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import Effect, ScaleRow, StepKind, StepRow
@@ -29,7 +29,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Step(Row):
+class Step(ShownRow):
     """One event of a recording. Steps are counted from 0 in Python, and from 1 on screen."""
 
     index: int

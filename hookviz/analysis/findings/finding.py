@@ -6,7 +6,7 @@ from typing import Literal
 
 from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.support.source_code import CodePlace
-from hookviz.support.table import Row, Table
+from hookviz.support.table import ShownRow, Table
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.sentences import format_pass_number, format_step_number
 
@@ -160,7 +160,7 @@ _SEVERITY_NAMES = {
 
 
 @dataclass(frozen=True, repr=False)
-class Finding(Row):
+class Finding(ShownRow):
     """One cause, with everything that follows from it: what is so, why, and what to do.
 
     The severity depends on the recorded data; in case of doubt, it is the lower one:

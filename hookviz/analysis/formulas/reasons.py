@@ -10,7 +10,7 @@ from hookviz.analysis.formulas.derivatives import find_formula, formula_name, ha
 from hookviz.analysis.formulas.evaluation import Missing, NotRecorded
 from hookviz.analysis.formulas.formula_writer import SUMMAND, FormulaWriter, NotCovered, text_of
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.table import Row, Table, cells_of, head_of
+from hookviz.support.table import ShownRow, Table, cells_of, head_of
 from hookviz.trace import Note, Step, StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_values
@@ -46,7 +46,7 @@ MAX_FORMULA_LENGTH = 140
 
 
 @dataclass(frozen=True, repr=False)
-class Reason(Row):
+class Reason(ShownRow):
     """The explanation of one gradient."""
 
     on: str
