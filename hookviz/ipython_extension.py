@@ -14,12 +14,12 @@ from IPython.core.magic_arguments import MagicArgumentParser
 from IPython.display import display
 
 from hookviz.api.trace import Trace
-from hookviz.autograd.variable_names import call_among
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.record_entry import RecordBlock
 from hookviz.recorder.recording import Recording
 from hookviz.recorder.torch_patches import own_recording
 from hookviz.support.messages import _
+from hookviz.support.program_variables import call_among
 
 _MAGIC = "hookviz"
 _LINE = f"%%{_MAGIC}"

@@ -3,9 +3,9 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,7 +17,6 @@ from hookviz.support.source_code import shorten_filename
 from hookviz.support.user_objects import own_attributes
 from hookviz.support.wrapped_functions import is_installed_file
 
-Returned = TypeVar("Returned")
 _LIBRARY_FOLDERS = tuple(
     os.path.join(folder, "") for folder in (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
 )
@@ -60,13 +59,6 @@ def user_frames() -> list[FrameType]:
             found.append(outer)
         outer = outer.f_back
     return found or [innermost]
-
-
-def call_among(variables: dict[str, Any], function: Callable[[], Returned]) -> Returned:
-    """Call a function from code that has the global variables of a program or notebook: names are found in them."""
-    code = compile("function()", variables.get("__file__") or "<program>", "eval")
-    result: Returned = eval(code, variables, {"function": function})
-    return result
 
 
 def validate_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.Tensor]:

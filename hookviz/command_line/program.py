@@ -10,8 +10,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from hookviz.autograd.variable_names import call_among
 from hookviz.support.messages import _
+from hookviz.support.program_variables import call_among
 
 INTERRUPTED = 130
 """The exit status that a shell gives to a program that Ctrl-C ended."""
