@@ -87,6 +87,20 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Add ``%%hookviz`` to a notebook; IPython calls this at ``%load_ext hookviz``.
+
+    Raises:
+        ImportError: PyTorch is not installed.
+    """
+    import_module("hookviz.ipython_extension").load_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take it away; IPython calls this at ``%unload_ext hookviz``."""
+    import_module("hookviz.ipython_extension").unload_extension(shell)
+
+
 def __dir__() -> list[str]:
     """List the public names, and not the parts of the package that were imported."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from hookviz.analysis.alignment import match_graphs
 from hookviz.support.messages import N_, _, join_list
+from hookviz.support.table import ShownRow
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.rows import renumber
-from hookviz.trace.values import Value, flatten_numbers, is_same_value
+from hookviz.trace.sentences import format_values
+from hookviz.trace.values import Value, flatten_numbers, format_number, is_same_value
 
 _THIS_TRACE = N_("this trace")
 _OTHER_TRACE = N_("the other trace")
@@ -31,8 +33,18 @@ StepKey = tuple[Any, ...]
 """Identifies a step within its trace; the same step in another trace of the same program has an equal key."""
 
 
-@dataclass(frozen=True)
-class Difference:
+_GRADIENTS = {
+    "seed": N_("the gradient it starts with"),
+    "arrive": N_("the gradient"),
+    "retain_grad": N_("stored in .grad"),
+    "accumulate": ".grad",
+    "returned": N_("returned"),
+}
+"""Kind of a step → the gradient that it is about."""
+
+
+@dataclass(frozen=True, repr=False)
+class Difference(ShownRow):
     """A gradient that differs between two traces."""
 
     on: str
@@ -48,6 +60,13 @@ class Difference:
     the traces has the gradient."""
     steps: tuple[int | None, int | None]
     """The step in this trace, and the step in the other trace."""
+
+    def _columns(self) -> dict[str, str]:
+        steps = ("None" if step is None else str(step + 1) for step in self.steps)
+        columns = {_("on"): self.on, _("gradient"): _(_GRADIENTS[self.kind])}
+        columns |= {_("this trace"): format_values(self.before), _("the other"): format_values(self.after)}
+        amount = "" if self.amount is None else format_number(self.amount)
+        return {**columns, _("difference"): amount, _("step"): " → ".join(steps)}
 
 
 class Differences(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.support.messages import _, join_sentences
-from hookviz.support.table import Table
+from hookviz.support.table import ShownRow, Table
 from hookviz.trace import HOOK_KINDS, Hook, TraceData
 from hookviz.trace.hook_facts import name_of_kind
 
@@ -15,8 +15,8 @@ MAX_PASSES = 10
 """The table shows the counts of up to this many passes one by one."""
 
 
-@dataclass(frozen=True)
-class HookCount:
+@dataclass(frozen=True, repr=False)
+class HookCount(ShownRow):
     """A hook of a recording, and how often it fired."""
 
     hook: Hook
@@ -37,6 +37,9 @@ class HookCount:
     def name(self) -> str:
         """The name of the hook function."""
         return self.hook.name
+
+    def _columns(self) -> dict[str, str]:
+        return dict(zip(_list_column_names(), _list_cells(self), strict=True))
 
 
 class HookKey(NamedTuple):
@@ -80,8 +83,9 @@ def find_count(counts: dict[HookKey, HookCount], key: int | str, hook: Hook) -> 
 def list_hooks(trace: TraceData) -> Table[HookCount]:
     """List every hook of a recording, those that did not fire last."""
     counts = list(count_firings(trace).values())
-    head = [_("hook"), _("on"), _("kind"), _("fired"), _("in each pass"), _("where")]
-    head += [_("why")] if any(count.finding is not None for count in counts) else []
+    head = _list_column_names()
+    if all(count.finding is None for count in counts):
+        head.pop()
     return Table(counts, head, lambda row: _list_cells(row)[: len(head)], nothing=_describe_no_hooks())
 
 
@@ -92,6 +96,10 @@ def _describe_no_hooks() -> str:
         "called, and the tensors and optimizers in your variables. A hook on a model that did not run "
         "is listed only if it was registered during the recording, or if you pass the model: hv.record(model)."
     )
+
+
+def _list_column_names() -> list[str]:
+    return [_("hook"), _("on"), _("kind"), _("fired"), _("in each pass"), _("where"), _("why")]
 
 
 def _list_cells(row: HookCount) -> tuple[str, ...]:

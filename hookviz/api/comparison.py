@@ -8,22 +8,11 @@ from hookviz.api.display import Displayable
 from hookviz.api.trace import Trace, data_of
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.printable import describe_type
-from hookviz.support.table import Table
+from hookviz.support.table import Table, cells_of, head_of
 from hookviz.trace import Step
-from hookviz.trace.sentences import format_values
-from hookviz.trace.values import format_number
 
 if TYPE_CHECKING:
     from hookviz.player.payload import Content
-
-_GRADIENTS = {
-    "seed": N_("the gradient it starts with"),
-    "arrive": N_("the gradient"),
-    "retain_grad": N_("stored in .grad"),
-    "accumulate": ".grad",
-    "returned": N_("returned"),
-}
-"""Kind of a step → the gradient that it is about."""
 
 
 class Comparison(Displayable, Table[Difference]):
@@ -48,8 +37,7 @@ class Comparison(Displayable, Table[Difference]):
         """The first firing that differs, in the other trace unless only this one has it; None if no firing differs."""
         self.sentence = sentence = join_sentences(sentences)
         """A summary in plain English."""
-        head = [_("on"), _("gradient"), _("this trace"), _("the other"), _("difference"), _("step")]
-        super().__init__(rows, head, _format_difference, nothing=sentence)
+        super().__init__(rows, head_of(rows), cells_of, nothing=sentence)
 
     def content(self) -> "Content":
         """Everything that the player shows, as plain data."""
@@ -92,20 +80,6 @@ class Comparison(Displayable, Table[Difference]):
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n{super().__repr__()}" if len(self) else self.sentence
-
-
-def _format_difference(row: Difference) -> tuple[str, ...]:
-    """The cells of a row in the table of differences."""
-    amount = "" if row.amount is None else format_number(row.amount)
-    steps = ("None" if step is None else str(step + 1) for step in row.steps)
-    return (
-        row.on,
-        _(_GRADIENTS[row.kind]),
-        format_values(row.before),
-        format_values(row.after),
-        amount,
-        " → ".join(steps),
-    )
 
 
 def compare(this: Trace, other: Trace) -> Comparison:

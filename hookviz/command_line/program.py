@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from hookviz.support.messages import _
+from hookviz.support.program_variables import call_among
 
 INTERRUPTED = 130
 """The exit status that a shell gives to a program that Ctrl-C ended."""
@@ -66,19 +67,14 @@ def run_program(arguments: Sequence[str], is_module: bool, end: Callable[..., No
         else:
             variables = runpy.run_path(os.path.abspath(arguments[0]), run_name="__main__")
     except SystemExit as request:
-        _call_among(_get_variables(request), end)
+        call_among(_get_variables(request), end)
         return _get_exit_status(request)
     except BaseException as error:
-        _call_among(_get_variables(error), partial(end, error))
+        call_among(_get_variables(error), partial(end, error))
         _report_exception(error)
         return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-    _call_among(variables, end)
+    call_among(variables, end)
     return 0
-
-
-def _call_among(variables: dict[str, Any], function: Callable[[], None]) -> None:
-    """Call a function from code whose global variables are those of the program, where hookviz looks for names."""
-    eval(compile("function()", variables.get("__file__") or "<program>", "eval"), variables, {"function": function})
 
 
 def _get_variables(error: BaseException) -> dict[str, Any]:

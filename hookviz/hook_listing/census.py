@@ -28,9 +28,8 @@ from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_func
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.printable import describe_type
 from hookviz.support.source_code import describe_function
-from hookviz.support.table import Table
+from hookviz.support.table import Table, cells_of, head_of
 from hookviz.trace import Hook, TraceData
-from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.hooks import HookLabels, LabelledHook
 
 _CHANGES = {
@@ -99,13 +98,13 @@ class Census(Table[Hook]):
         empty = below or _("No hook is registered here.")
         rows = [hook for _ignored, hook in unique.values()]
         if trace is None:
-            super().__init__(rows, _column_names(), _hook_cells, nothing=empty, below=below)
+            super().__init__(rows, head_of(rows), cells_of, nothing=empty, below=below)
             return
         counts = count_firings(data_of(trace))
         fired = {id(hook): find_count(counts, identity.key, hook) for identity, hook in unique.values()}
-        head = [*_column_names(), _("fired")]
+        head = [*head_of(rows), _("fired")]
         super().__init__(
-            rows, head, lambda hook: (*_hook_cells(hook), _describe_count(fired[id(hook)])), nothing=empty, below=below
+            rows, head, lambda hook: (*cells_of(hook), _describe_count(fired[id(hook)])), nothing=empty, below=below
         )
 
     def __sub__(self, other: object) -> Table[Change]:
@@ -114,7 +113,7 @@ class Census(Table[Hook]):
         before, after = sorted((self, other), key=lambda census: census._number)
         left = [Change("left", hook) for hook in after._hooks_not_in(before)]
         gone = [Change("gone", hook) for hook in before._hooks_not_in(after)]
-        head = [_("change"), *_column_names()]
+        head = [_("change"), *head_of([change.hook for change in (*left, *gone)])]
         return Table(
             [*left, *gone],
             head,
@@ -253,20 +252,9 @@ def _join_unplaced(hooks: Sequence[UnplacedHook]) -> str:
     return ", ".join(dict.fromkeys(texts))
 
 
-def _column_names() -> list[str]:
-    return [_("on"), _("hook"), _("kind"), _("kept in"), _("place"), _("where")]
-
-
-def _hook_cells(hook: Hook) -> tuple[str, ...]:
-    kind = name_of_kind(hook.kind)
-    if hook.flags:
-        kind = _("{kind} ({flags})").format(kind=kind, flags=", ".join(hook.flags))
-    return (hook.on, hook.label, kind, hook.kept_in, f"{hook.place + 1}/{hook.total}", hook.where)
-
-
 def _describe_count(count: HookCount | None) -> str:
     return _("unknown") if count is None else str(count.fired)
 
 
 def _change_cells(change: Change) -> tuple[str, ...]:
-    return (_(_CHANGES[change.change]), *_hook_cells(change.hook))
+    return (_(_CHANGES[change.change]), *cells_of(change.hook))

@@ -79,6 +79,9 @@ class Figure:
         """What is drawn as a ``graphviz.Digraph``, to go on from: boxes with their texts, frames and arrows."""
         return _make_digraph(self._scene, Style(self._scene, self._step))
 
+    def __repr__(self) -> str:
+        return _('A picture: Jupyter shows it, and .render("picture.svg") writes it.')
+
     def _repr_mimebundle_(self, *_ignored: Any, **__: Any) -> dict[str, str]:
         return {"image/svg+xml": prepare_for_notebook(self._svg), "text/plain": repr(self)}
 

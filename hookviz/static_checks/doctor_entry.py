@@ -1,21 +1,21 @@
 """The public function ``doctor``."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from torch.nn import Module
 
-from hookviz.analysis.findings.finding import SEVERITIES, name_of_severity
+from hookviz.analysis.findings.finding import SEVERITIES
 from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
 from hookviz.static_checks.function_rules import find_in_function
 from hookviz.static_checks.hook_rules import NamedModel, find_in_hooks
 from hookviz.static_checks.hook_syntax import read_hook
-from hookviz.static_checks.static_finding import KIND_NAMES, StaticFinding
+from hookviz.static_checks.static_finding import StaticFinding
 from hookviz.support.messages import _, join_sentences
 from hookviz.support.printable import describe_type
 from hookviz.support.source_code import describe_function
-from hookviz.support.table import Table
+from hookviz.support.table import Table, cells_of, head_of
 from hookviz.trace.hook_facts import name_of_kind
 
 
@@ -100,11 +100,5 @@ def _find_in_functions(model: NamedModel) -> Iterator[StaticFinding]:
 
 def _make_table(findings: Iterable[StaticFinding], scope: str) -> Table[StaticFinding]:
     """Make the table of the findings, the worst first, and below them what was looked at and what needs a pass."""
-    head = [_("severity"), _("on"), _("problem"), _("finding")]
     ranked = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-    return Table(ranked, head, _cells_of, join_sentences([_("Nothing was found."), scope]), below=scope)
-
-
-def _cells_of(finding: StaticFinding) -> Sequence[str]:
-    severity, kind = name_of_severity(finding.severity), _(KIND_NAMES[finding.kind])
-    return severity, finding.on, kind, finding.sentence
+    return Table(ranked, head_of(ranked), cells_of, join_sentences([_("Nothing was found."), scope]), below=scope)

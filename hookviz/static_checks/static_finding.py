@@ -6,6 +6,7 @@ What to do is said in the words of a recording's findings.
 from dataclasses import dataclass
 from typing import Any
 
+from hookviz.analysis.findings.finding import name_of_severity
 from hookviz.analysis.findings.hooks.edits_in_place import RETURN_NEW
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.analysis.findings.hooks.hook_contracts import CONTRACTS
@@ -13,6 +14,7 @@ from hookviz.analysis.findings.hooks.hook_inputs import USE_FULL_HOOK
 from hookviz.analysis.findings.hooks.hook_moments import BIND_VALUE
 from hookviz.analysis.findings.hooks.registrations import REGISTER_ONCE
 from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.table import ShownRow
 
 KIND_NAMES: dict[str, str] = {
     "frozen_parameter": N_("frozen parameter"),
@@ -106,8 +108,8 @@ ADVICE: dict[str, str] = {
 """Kind of a finding → what to do, if a finding of a recording says the same."""
 
 
-@dataclass(frozen=True)
-class StaticFinding:
+@dataclass(frozen=True, repr=False)
+class StaticFinding(ShownRow):
     """What one rule finds in a model or a hook function, without running it.
 
     - ``error``: certainly broken, such as a hook on a module that is never called.
@@ -123,6 +125,10 @@ class StaticFinding:
     """A short name of the rule, such as ``late_binding``."""
     sentence: str
     """What was found, and what to do."""
+
+    def _columns(self) -> dict[str, str]:
+        columns = {_("severity"): name_of_severity(self.severity), _("on"): self.on}
+        return {**columns, _("problem"): _(KIND_NAMES[self.kind]), _("finding"): self.sentence}
 
 
 def make_finding(kind: str, severity: str, on: str, **parts: Any) -> StaticFinding:

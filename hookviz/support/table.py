@@ -14,6 +14,34 @@ MAX_CELL = 40
 RowT = TypeVar("RowT")
 
 
+class ShownRow:
+    """A row of a table by itself: one line in Python, a table of one row in Jupyter."""
+
+    __slots__ = ()
+
+    def _columns(self) -> dict[str, str]:
+        """The names and texts of the columns."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        columns = (f"{name} {make_printable(text)}" for name, text in self._columns().items() if text)
+        return f"{type(self).__name__}: {' · '.join(columns)}"
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        return Table([self], tuple(columns), lambda _ignored: tuple(columns.values()))._repr_html_()
+
+
+def head_of(rows: Sequence[ShownRow]) -> tuple[str, ...]:
+    """Return the names of the columns of rows; an empty table shows none."""
+    return tuple(rows[0]._columns()) if rows else ()
+
+
+def cells_of(row: ShownRow) -> tuple[str, ...]:
+    """Return the texts of the columns of a row."""
+    return tuple(row._columns().values())
+
+
 class Table(Sequence[RowT], Generic[RowT]):
     """An immutable list of rows that shows itself as a table.
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from hookviz.support.held_values import HeldValue
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import Source, describe_place
+from hookviz.support.table import ShownRow
+from hookviz.trace.hook_facts import name_of_kind
 
 _EFFECT_NAMES: dict[str, str] = {
     "kept": N_("kept"),
@@ -41,8 +43,8 @@ def shared_label(hooks: Sequence["Hook"]) -> str:
     return labels.pop() if len(labels) == 1 else hooks[0].source_.label
 
 
-@dataclass(frozen=True)
-class Hook:
+@dataclass(frozen=True, repr=False)
+class Hook(ShownRow):
     """A registered hook: its owner (``on``), the dict that holds it, its place there, and its source location."""
 
     on: str
@@ -90,6 +92,14 @@ class Hook:
     def where(self) -> str:
         """File and line as text; empty if unknown."""
         return self.source_.where
+
+    def _columns(self) -> dict[str, str]:
+        kind = name_of_kind(self.kind)
+        if self.flags:
+            kind = _("{kind} ({flags})").format(kind=kind, flags=", ".join(self.flags))
+        place = f"{self.place + 1}/{self.total}"
+        columns = {_("on"): self.on, _("hook"): self.label, _("kind"): kind}
+        return {**columns, _("kept in"): self.kept_in, _("place"): place, _("where"): self.where}
 
 
 class LabelledHook(NamedTuple):

@@ -139,8 +139,8 @@ _TEXTS: dict[str, str] = {
         "observed, and may have changed the output of {on}."
     ),
     "trace.empty": N_(
-        "Nothing was recorded: no backward pass ran inside record(). Call .backward() or "
-        "torch.autograd.grad() in the with block."
+        "Nothing was recorded: no backward pass ran. Call .backward() or torch.autograd.grad() in the with block "
+        "of record(), or in the cell with %%hookviz."
     ),
     "trace.compiled": N_(
         "Compiled autograd (torch._dynamo.config.compiled_autograd) ran a pass, and hookviz does not look into it: "

@@ -372,6 +372,15 @@ _SENTENCES = {
 }
 
 
+def list_step_columns(step: Step) -> dict[str, str]:
+    """Return the names and texts of the columns of a step in the table of steps."""
+    number = {_("pass"): format_pass_number(step.trace, step.pass_id)} if step.trace.lacks_passes else {}
+    columns = {**number, _("step"): format_step_number(step.trace, step.index), _("what"): make_title(step)}
+    before = "" if step.before is None else format_values(step.before)
+    after = "" if step.after is None else format_values(step.after)
+    return {**columns, _("before"): before, _("after"): after, _("effect"): name_of_effect(step.effect)}
+
+
 def format_firing(step: Step) -> tuple[str, ...]:
     """Return the cells of a step in the table of hook firings."""
     hook = step.hook

@@ -19,7 +19,7 @@ NestedNumbers = Any
 _EMPTY_STATISTICS: Statistics = (math.nan, math.nan, math.nan, 0.0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Value:
     """The contents of a tensor at one moment: all numbers of a small tensor, the statistics of a large one.
 
@@ -133,6 +133,9 @@ class Value:
             else _("norm {norm}").format(norm=norm)
         )
         return summary if statistics is None else _append_nonfinite_counts(summary, statistics)
+
+    def __repr__(self) -> str:
+        return f"Value {self.shape} {self.dtype} {self.device}: {self.text(room=60, shape=False)}"
 
     def line(self, digits: int = 6) -> str | None:
         """Return all numbers on one line; None if they were not kept."""
@@ -299,6 +302,33 @@ def _count(numbers: Sequence[complex], test: Callable[[float], bool]) -> int:
 Values = Value | tuple[Value | None, ...] | None
 """One gradient, or a tuple of all gradients of a node; None for a gradient that torch does not pass."""
 
+if TYPE_CHECKING:
+
+    class _OneOrSeveral(Value):
+        """The names of a value and those of a tuple of them: the kind of a step decides which of both it holds."""
+
+        def __getitem__(self, index: int) -> Value | Any: ...
+        def __iter__(self) -> Iterator[Value | Any]: ...
+        def __len__(self) -> int: ...
+        @property
+        def min(self) -> float | Any: ...
+        @property
+        def max(self) -> float | Any: ...
+        @property
+        def mean(self) -> float | Any: ...
+        @property
+        def nan(self) -> int | Any: ...
+        @property
+        def inf(self) -> int | Any: ...
+        @property
+        def zero(self) -> int | Any: ...
+
+    StepValue = _OneOrSeveral | Any
+else:
+    StepValue = Values
+"""What a step holds. A type checker accepts what either form has, so that ``step.after.norm`` needs no ``isinstance``,
+and refuses other names; ``Any`` stands for None where that is rare, as in Python's own stubs."""
+
 
 def as_tuple(values: Any) -> tuple[Any, ...]:
     """Return several values, or their indexes, as they are, and a single one, or None, as a tuple of one.
@@ -307,6 +337,11 @@ def as_tuple(values: Any) -> tuple[Any, ...]:
     ((3, None), (3,))
     """
     return values if isinstance(values, tuple) else (values,)
+
+
+def rows_of(values: Values) -> list[ValueRow | None]:
+    """Return the rows of one or several values, whose texts tell them apart."""
+    return [None if value is None else value.row for value in as_tuple(values)]
 
 
 def are_same_values(one: Values, other: Values) -> bool:

@@ -14,6 +14,7 @@ from hookviz.support.messages import N_, _, join_list, pluralize
 from hookviz.support.printable import describe_type
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, TraceData
+from hookviz.trace.values import rows_of
 from hookviz.what_if.runs import RecordedRun, fixed_rng, run_once
 from hookviz.what_if.switches import HookId
 
@@ -287,7 +288,8 @@ def _switch_warnings(first: RecordedRun, last: RecordedRun) -> Iterable[str]:
 def _step_content(trace: TraceData, index: int) -> str:
     """A text of all that a step shows, in which NaN equals NaN."""
     step = trace.steps[index]
-    return repr((step.kind, step.before, step.after, step.effect, step.row.error, step.row.region, step.row.note))
+    values = rows_of(step.before), rows_of(step.after)
+    return repr((step.kind, values, step.effect, step.row.error, step.row.region, step.row.note))
 
 
 def whatif(run: Callable[..., Any], /, **ranges: Range) -> WhatIf:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from hookviz.support.messages import N_, _, join_list, join_sentences, pluralize
 from hookviz.support.source_code import CodePlace
-from hookviz.support.table import Table
+from hookviz.support.table import ShownRow, Table
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.sentences import format_pass_number, format_step_number
 
@@ -159,8 +159,8 @@ _SEVERITY_NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(ShownRow):
     """One cause, with everything that follows from it: what is so, why, and what to do.
 
     The severity depends on the recorded data; in case of doubt, it is the lower one:
@@ -241,6 +241,12 @@ class Finding:
     def is_bad(self) -> bool:
         """Whether it is an error or a warning: ``run --check`` then fails."""
         return self.severity != "remark"
+
+    def _columns(self) -> dict[str, str]:
+        step = "" if self.step is None else str(self.step + 1)
+        texts = {"step": step, "severity": describe_severity(self), "problem": name_of_finding(self)}
+        texts |= {"when": self.when, "line": describe_line(self), "what": self.text}
+        return {_(_COLUMNS[name]): text for name, text in texts.items()}
 
 
 _ABOUT: tuple[tuple[tuple[str, ...], About], ...] = (
@@ -350,10 +356,7 @@ class Findings(Table[Finding]):
         trace = self._trace
         number = "" if row.step is None else format_pass_number(trace, trace.rows[row.step].pass_id)
         step = format_step_number(trace, row.step)
-        severity = name_of_severity(row.severity)
-        if row.certainty != "proven":
-            severity = f"{severity} ({_(_CERTAINTY_NAMES[row.certainty])})"
-        texts = {"pass": number, "step": step, "severity": severity, "when": row.when}
+        texts = {"pass": number, "step": step, "severity": describe_severity(row), "when": row.when}
         texts |= {"problem": name_of_finding(row), "line": describe_line(row)}
         return (*(texts[name] for name in self._columns), row.text)
 
@@ -382,6 +385,14 @@ class Findings(Table[Finding]):
     def training(self) -> "Findings":
         """The findings about the training loop."""
         return self._filter(row for row in self if row.about == "training")
+
+
+def describe_severity(finding: Finding) -> str:
+    """Say how bad a finding is and, unless it is proven, how certain."""
+    severity = name_of_severity(finding.severity)
+    if finding.certainty == "proven":
+        return severity
+    return f"{severity} ({_(_CERTAINTY_NAMES[finding.certainty])})"
 
 
 def describe_line(finding: Finding) -> str:

@@ -10,7 +10,7 @@ from hookviz.analysis.formulas.derivatives import find_formula, formula_name, ha
 from hookviz.analysis.formulas.evaluation import Missing, NotRecorded
 from hookviz.analysis.formulas.formula_writer import SUMMAND, FormulaWriter, NotCovered, text_of
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.table import Table
+from hookviz.support.table import ShownRow, Table, cells_of, head_of
 from hookviz.trace import Note, Step, StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_values
@@ -45,8 +45,8 @@ MAX_FORMULA_LENGTH = 140
 """If a formula with its values has more characters than this, it is shown without them."""
 
 
-@dataclass(frozen=True)
-class Reason:
+@dataclass(frozen=True, repr=False)
+class Reason(ShownRow):
     """The explanation of one gradient."""
 
     on: str
@@ -76,21 +76,20 @@ class Reason:
             parts += [shown] if self.filled == shown else [self.filled, shown]
         return " = ".join(filter(None, parts))
 
+    def _columns(self) -> dict[str, str]:
+        source = self.source or ""
+        return {_("on"): self.on, _("why"): self.text, _("in derivatives.yaml"): source, _("note"): self.note}
+
 
 def explain_step(trace: TraceData, step: int) -> Table[Reason]:
     """Explain the gradients of a step; see ``Trace.why``."""
-    head = [_("on"), _("why"), _("in derivatives.yaml"), _("note")]
+    reasons = list(Explainer(trace).reasons(step))
     return Table(
-        Explainer(trace).reasons(step),
-        head,
-        _format_reason,
+        reasons,
+        head_of(reasons),
+        cells_of,
         nothing=_("Only steps in which a node computes, or a gradient arrives or is accumulated, have an explanation."),
     )
-
-
-def _format_reason(reason: Reason) -> tuple[str, ...]:
-    """The cells of a row in the table of reasons."""
-    return reason.on, reason.text, reason.source or "", reason.note
 
 
 class Explainer:

@@ -7,6 +7,7 @@ from hookviz.analysis.questions.prediction import Question, choose_mistakes, for
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import Step
 from hookviz.trace.sentences import format_values
+from hookviz.trace.values import rows_of
 
 MAX_QUESTIONS_OFF = 2
 """The number of questions about a combination of hooks: there may be 32 combinations."""
@@ -50,7 +51,7 @@ def ask_about_switched_off(
 
 def _content(step: Step) -> str:
     """A text of what a step shows, in which NaN equals NaN."""
-    return repr((step.kind, step.before, step.after))
+    return repr((step.kind, rows_of(step.before), rows_of(step.after)))
 
 
 def _last_writes(steps: Sequence[Step], pass_id: int) -> dict[str, Step]:

@@ -49,7 +49,7 @@ def list_reshaped_outputs(trace: TraceData) -> list[Finding]:
 def _has_other_shape(step: Step) -> bool:
     before, after = step.before, step.after
     is_tensor = isinstance(before, Value) and isinstance(after, Value)
-    return step.row.effect == "replaced" and is_tensor and before.shape != after.shape  # type: ignore[union-attr]
+    return step.row.effect == "replaced" and is_tensor and before.shape != after.shape
 
 
 def _make_reshaped(trace: TraceData, step: Step, index: int) -> Finding:
