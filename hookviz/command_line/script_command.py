@@ -18,7 +18,7 @@ from hookviz.trace.trace import describe_counts
 if TYPE_CHECKING:
     from hookviz.recorder.record_entry import RecordBlock
 
-RECORD_OPTIONS = ("every", "keep", "until", "on_trouble", "statistics", "cuts")
+RECORD_OPTIONS = ("every", "keep", "until", "on_trouble", "statistics", "cuts", "compiled")
 """The options that ``run`` passes to ``hookviz.record``."""
 
 
@@ -100,6 +100,11 @@ def _add_record_options(command: argparse.ArgumentParser) -> None:
         "--cuts",
         action="store_true",
         help=_("follow each op, and name the line that cuts a parameter off from the loss"),
+    )
+    command.add_argument(
+        "--compiled",
+        choices=("eager",),
+        help=_("run compiled code eagerly while it is recorded, to see the hooks inside"),
     )
 
 

@@ -100,6 +100,14 @@ def test_run_cuts(hookviz: Commands) -> None:
     assert hv.load("plain.json").notes != hv.load("new.json").notes
 
 
+def test_run_compiled(hookviz: Commands) -> None:
+    compiled = "net = torch.compile(torch.nn.Linear(1, 1), backend='eager')\nnet(torch.ones(1)).backward()\n"
+    (hookviz.folder / "train.py").write_text(SCRIPT + compiled)
+    for option, kinds in {(): {"compiled"}, ("--compiled", "eager"): {"forward"}}.items():
+        hookviz("run", *option, "--record", "new.json", "train.py")
+        assert kinds <= {step.kind for step in hv.load("new.json").steps}, option
+
+
 def test_run_check(hookviz: Commands) -> None:
     (hookviz.folder / "train.py").write_text(SCRIPT + "(weight * 0).log().backward()\n")
     hookviz("run", "train.py", status=0)
