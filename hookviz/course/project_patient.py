@@ -292,7 +292,7 @@ def _cut(net: Network, fault: Fault, actions: Actions) -> None:
 
 def _kill_units(net: Network, fault: Fault, actions: Actions) -> None:
     with torch.no_grad():
-        net.stage(fault.place).norm.bias[: WIDTH - 1] = -8.0
+        net.stage(fault.place).norm.bias[: WIDTH * 11 // 12] = -8.0
 
 
 def _add_softmax(net: Network, fault: Fault, actions: Actions) -> None:

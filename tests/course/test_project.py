@@ -158,11 +158,11 @@ def test_the_twin_has_the_weights_of_the_patient_and_no_fault() -> None:
 
 def test_patients_look_ill_from_the_start_and_their_twins_well() -> None:
     assert all(any(map(is_loud, draw_faults(str(seed)))) for seed in range(500))
-    for seed in (22, 33, 24):
+    for seed in (0, 17, 24):
         patient, twin = make_patient(seed), make_twin(seed)
-        for _ in range(60):
+        for _ in range(40):
             patient.step(), twin.step()
-        assert twin.accuracy() > 0.85 and patient.accuracy() < twin.accuracy() - 0.1
+        assert twin.accuracy() > 0.85 and patient.accuracy() < twin.accuracy() - 0.13
 
 
 def test_accuracy_leaves_the_training_as_it_was() -> None:

@@ -93,7 +93,7 @@ TAUGHT = {
     "norm_in_eval": ("09", "[Bb]atch norm"),
     "not_in_optimizer": ("09", "stand_still"),
     "one_sided": ("02", r"clamp\(max=0\)"),
-    "returning_hook": ("03", "returns something"),
+    "returning_hook": ("03", "returns replaces"),
     "scaled_gradient": ("04", "grad_input"),
     "shared_weights": ("06", "share"),
     "vanishing": ("07", "[Ss]igmoid"),
