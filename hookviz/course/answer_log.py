@@ -59,9 +59,9 @@ class AnswerFile:
         )
 
 
-def log_attempt(verdict: Verdict, answer: Any, *, last_counts: bool = False) -> None:
-    """Remember a verdict of this session, with the answer as text."""
-    _attempts.append(Attempt(verdict, describe_answer(answer), _read_clock(), last_counts))
+def log_attempt(verdict: Verdict, answer: Any, *, last_counts: bool = False, most: int = MAX_ANSWER) -> None:
+    """Remember a verdict of this session, with the answer as text of at most so many characters."""
+    _attempts.append(Attempt(verdict, describe_answer(answer, most), _read_clock(), last_counts))
 
 
 def note_test(test: str, answers: str) -> None:
@@ -73,10 +73,10 @@ def _read_clock() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def describe_answer(answer: Any) -> str:
+def describe_answer(answer: Any, most: int = MAX_ANSWER) -> str:
     """Describe an answer as text: the source of a function, and what Python prints of anything else."""
     try:
-        return (_source_text(answer) or str(answer))[:MAX_ANSWER]
+        return (_source_text(answer) or str(answer))[:most]
     except Exception:  # the learner's object may raise anything when it is printed
         return type(answer).__name__
 

@@ -1,5 +1,6 @@
 """Draw the faults of a patient of the final project: three kinds at three places, the same for the same number."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,22 @@ DETECTOR_KINDS = tuple(kind for kind in PLACES_OF_KIND if kind not in READ_OFF)
 """Kinds for which a detector counts."""
 HAVE_IT, HAVE_IT_NOT = 10, 10
 """How many patients on which a detector is tried have its kind, and how many do not."""
+NAMED_BY_HOOKVIZ = {"called_by_forward", "cut", "double_softmax", "scaled_gradient"}
+"""Kinds whose place stands in the findings of a recording: a patient has at most one of them."""
+LOOK_ALIKES = {
+    "called_by_forward": ("shared_weights", "wrong_copy"),
+    "cut": ("frozen", "scaled_gradient", "vanishing"),
+    "dead_units": ("norm_in_eval", "vanishing"),
+    "edits_in_place": ("one_sided", "scaled_gradient"),
+    "leak": ("returning_hook", "wrong_copy"),
+    "returning_hook": ("called_by_forward", "wrong_scale"),
+    "scaled_gradient": ("cut", "vanishing"),
+    "vanishing": ("dead_units", "scaled_gradient"),
+    "wrong_scale": ("huge_weights", "vanishing"),
+}
+"""Kind for which a detector counts → the kinds that a careless detector takes for it."""
+LEAST_LOOK_ALIKES = 2
+"""How many of the ten patients without the kind have a look-alike, at least."""
 
 
 @dataclass(frozen=True)
@@ -98,15 +115,29 @@ class NumberSource:
 
 
 def draw_faults(seed: str) -> tuple[Fault, ...]:
-    """Draw the faults of a patient: different kinds, one of them loud, at different places where each can be found."""
-    draw = NumberSource(seed)
+    """Draw the faults of a patient: different kinds, one of them loud, at different places where each can be found.
+
+    At most one of them stands in the findings of a recording.
+    """
+    draw, chance = NumberSource(seed), NumberSource(f"{seed} share")
     kinds = draw.sample(sorted(PLACES_OF_KIND), COUNT)
-    while LOUD.isdisjoint(kinds):
+    while not _are_allowed(kinds) or chance.number() % 6 >= _share(kinds):
         kinds = draw.sample(sorted(PLACES_OF_KIND), COUNT)
     faults = _draw_places(draw, kinds)
     while not any(map(is_loud, faults)):
         faults = _draw_places(draw, kinds)
     return faults
+
+
+def _are_allowed(kinds: Sequence[str]) -> bool:
+    return not LOUD.isdisjoint(kinds) and len(NAMED_BY_HOOKVIZ.intersection(kinds)) <= 1
+
+
+def _share(kinds: Sequence[str]) -> int:
+    """Of six draws of these kinds, how many are taken: so each kind comes about as often as the others."""
+    if not (NAMED_BY_HOOKVIZ - LOUD).isdisjoint(kinds):
+        return 6
+    return 2 if not (LOUD - NAMED_BY_HOOKVIZ).isdisjoint(kinds) else 4
 
 
 def is_loud(fault: Fault) -> bool:
@@ -118,17 +149,43 @@ def draw_trial(kind: str, seed: str) -> list[tuple[Fault, ...]]:
     """Draw the faults of 20 patients for a detector: ten have its kind and two others, ten have three others.
 
     Each other kind comes three times at least, so a detector that takes one of them for its own is wrong three times.
+    Two of the ten without the kind have a look-alike at least.
     """
     draw = NumberSource(f"trial {seed}")
     used: Counter[str] = Counter()
     patients = []
     for number in range(HAVE_IT + HAVE_IT_NOT):
         own = [kind] if number < HAVE_IT else []
-        others = draw.sample(sorted(set(PLACES_OF_KIND) - {kind}), len(PLACES_OF_KIND) - 1)
+        if HAVE_IT <= number < HAVE_IT + LEAST_LOOK_ALIKES:
+            own = draw.sample(LOOK_ALIKES.get(kind, ()), 1 if kind in LOOK_ALIKES else 0)
+        others = draw.sample(sorted(set(PLACES_OF_KIND) - {kind, *own}), len(PLACES_OF_KIND) - len({kind, *own}))
         kinds = own + sorted(others, key=lambda other: used[other])[: COUNT - len(own)]
         used.update(kinds)
         patients.append(_draw_places(draw, kinds))
     return draw.sample(patients, len(patients))
+
+
+def name_patient(kind: str, seed: str, number: int) -> str:
+    """Name a patient of a trial, so that it can be made again.
+
+    >>> name_patient("cut", "3fa9c1d2", 17)
+    'cut-3fa9c1d2-17'
+    """
+    return f"{kind}-{seed}-{number}"
+
+
+def find_in_trial(name: str) -> tuple[Fault, ...] | None:
+    """Return the faults of a patient of a trial by its name; None if it is no such name.
+
+    >>> len(find_in_trial("cut-3fa9c1d2-17"))
+    3
+    >>> find_in_trial("cut-17"), find_in_trial("cut-3fa9c1d2-21")
+    (None, None)
+    """
+    found = re.fullmatch(rf"({'|'.join(DETECTOR_KINDS)})-([0-9a-f]{{8}})-(\d+)", name)
+    if found is None or not 1 <= int(found[3]) <= HAVE_IT + HAVE_IT_NOT:
+        return None
+    return draw_trial(found[1], found[2])[int(found[3]) - 1]
 
 
 def _draw_places(draw: NumberSource, kinds: Iterable[str]) -> tuple[Fault, ...]:

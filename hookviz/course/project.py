@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hookviz.course.answer_log import log_attempt, write_report
-from hookviz.course.fault_draw import COUNT, PLACES, Fault, draw_faults, region
+from hookviz.course.fault_draw import COUNT, PLACES, Fault, draw_faults, find_in_trial, region
 from hookviz.course.project_case import HINT_COSTS, Case, Try, read_case, write_case
 from hookviz.course.project_detectors import grade_detectors
 from hookviz.course.project_grading import (
@@ -77,13 +77,15 @@ def hint(patient: Patient, number: int, level: int, answers: str | Path = "answe
         answers: the file of answers, which notes the hints.
 
     Raises:
-        ValueError: there is no such fault or no such hint.
+        ValueError: there is no such fault or no such hint, or the patient belongs to a trial.
 
     >>> hint(make_patient("doctest"), 4, 1)
     Traceback (most recent call last):
     ValueError: There is no fault 4 with a hint 1: the faults are 1, 2 and 3, and each has the hints 1, 2 and 3.
     """
     faults, texts, exercise = sort_by_place(draw_faults(patient.seed)), project_texts(), f"project.{patient.seed}"
+    if find_in_trial(patient.seed):
+        raise ValueError(texts["trial.patient"].format(seed=patient.seed))
     if number not in range(1, len(faults) + 1) or level not in range(1, len(HINT_COSTS) + 1):
         raise ValueError(texts["hint.number"].format(number=number, level=level))
     case = read_case(answers, exercise)
@@ -121,7 +123,7 @@ def hand_in(patient: Patient, findings: Any, answers: str | Path = "answers.json
     """
     texts, exercise, seed = project_texts(), f"project.{patient.seed}", patient.seed
     listed = list_findings(findings)
-    problem = _find_problem(listed)
+    problem = texts["trial.patient"].format(seed=seed) if find_in_trial(seed) else _find_problem(listed)
     if problem is not None:
         return Verdict(exercise, False, problem)
     case, faults = read_case(answers, exercise), draw_faults(seed)
@@ -192,7 +194,8 @@ def hand_in_detectors(
     Ten of the patients have the kind of the detector and two other faults; ten have three others. They are drawn anew
     each time. A detector is right on a patient if it names a place of its kind and no other place, or no place if the
     patient does not have its kind. It passes if it is right on 18 of 20. You need two detectors that pass. Kinds that
-    can be read off without a hook do not count. Tries cost nothing, and the best one counts.
+    can be read off without a hook do not count. Tries cost nothing, and the best one counts. For each way in which a
+    detector was wrong you learn the first such patient: ``make_patient`` makes it again.
 
     Args:
         detectors: kind → a function that takes a patient and returns the places where it finds this kind, as a set, a
@@ -204,6 +207,6 @@ def hand_in_detectors(
     """
     verdict, answer = grade_detectors(detectors)
     if answer is not None:
-        log_attempt(verdict, answer)
+        log_attempt(verdict, answer, most=len(answer))
         write_report(answers)
     return verdict

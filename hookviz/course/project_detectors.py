@@ -2,13 +2,21 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from hookviz.course.answer_log import describe_answer
-from hookviz.course.fault_draw import DETECTOR_KINDS, PLACES, PLACES_OF_KIND, READ_OFF, Fault, draw_trial
+from hookviz.course.fault_draw import (
+    DETECTOR_KINDS,
+    PLACES,
+    PLACES_OF_KIND,
+    READ_OFF,
+    Fault,
+    draw_trial,
+    name_patient,
+)
 from hookviz.course.project_grading import read_place
 from hookviz.course.project_patient import Patient, build_patient
 from hookviz.course.project_reasons import project_texts
@@ -17,6 +25,8 @@ from hookviz.course.verdict import Verdict
 EXERCISE = "project.detectors"
 PASS_COUNT, NEEDED = 18, 2
 """On how many of 20 patients a detector must be right, and how many detectors must pass."""
+LONGEST = 20_000
+"""Characters of a detector that go into the file of answers."""
 Detector = Callable[[Patient], Any]
 
 
@@ -35,25 +45,41 @@ class Trial:
     """Patients on which it raised an error, or returned something else than places."""
     error: str = ""
     """What it raised or returned the first time it failed."""
+    examples: dict[str, str] = field(default_factory=dict)
+    """Way of being wrong → the first patient on which it was wrong in this way."""
 
     @property
     def passed(self) -> bool:
         """Whether it was right often enough."""
         return self.right >= PASS_COUNT
 
-    def count(self, found: set[str], places: set[str]) -> None:
+    def count(self, patient: str, found: set[str], places: set[str]) -> None:
         """Count one patient, with its kind at these places; none if it does not have the kind."""
         self.right += found <= places and bool(found) == bool(places)
-        self.silent += not found and bool(places)
-        self.false += not found <= places
+        if not found and places:
+            self.silent += 1
+            self.examples.setdefault("silent", patient)
+        if not found <= places:
+            self.false += 1
+            self.examples.setdefault("false", patient)
+
+    def count_error(self, patient: str, error: str) -> None:
+        """Count one patient on which it failed."""
+        self.failed += 1
+        self.error = self.error or error
+        self.examples.setdefault("failed", patient)
 
     def explain(self) -> str:
-        """Say how often it was right, and in which way it was wrong, but not where."""
+        """Say how often it was right, and for each way in which it was wrong the first such patient, but no place."""
         texts = project_texts()
         said = texts["trial.counts"].format(
             kind=self.kind, right=self.right, patients=self.patients, silent=self.silent, false=self.false
         )
-        return said + (texts["trial.failed"].format(failed=self.failed, error=self.error) if self.failed else "")
+        if self.failed:
+            said += texts["trial.failed"].format(failed=self.failed, error=self.error)
+        for way, patient in self.examples.items():
+            said += texts[f"trial.first_{way}"].format(patient=patient)
+        return said
 
 
 def grade_detectors(detectors: Any) -> tuple[Verdict, str | None]:
@@ -61,14 +87,19 @@ def grade_detectors(detectors: Any) -> tuple[Verdict, str | None]:
     problem = _find_problem(detectors)
     if problem is not None:
         return Verdict(EXERCISE, False, problem), None
-    trials = [try_detector(kind, detector, secrets.token_hex(8)) for kind, detector in detectors.items()]
+    trials = []
+    for number, (kind, detector) in enumerate(detectors.items(), start=1):
+        print(project_texts()["trial.begins"].format(number=number, count=len(detectors), kind=kind), flush=True)
+        trials.append(try_detector(kind, detector, secrets.token_hex(4)))
     passed = sum(trial.passed for trial in trials)
     text = project_texts()["trial.enough" if passed >= NEEDED else "trial.too_few"].format(
         passed=passed, needed=NEEDED, mark=PASS_COUNT
     )
     reason = text + "".join(f"\n- {trial.explain()}" for trial in trials)
     verdict = Verdict(EXERCISE, passed >= NEEDED, reason, credit=min(1.0, passed / NEEDED))
-    return verdict, "\n\n".join(f"{kind}:\n{describe_answer(detector)}" for kind, detector in detectors.items())
+    return verdict, "\n\n".join(
+        f"{kind}:\n{describe_answer(detector, LONGEST)}" for kind, detector in detectors.items()
+    )
 
 
 def _find_problem(detectors: Any) -> str | None:
@@ -91,14 +122,14 @@ def _find_problem(detectors: Any) -> str | None:
 def try_detector(kind: str, detector: Detector, seed: str) -> Trial:
     """Run a detector on 20 patients that are drawn for its kind, each of them made anew."""
     trial = Trial(kind)
-    for number, faults in enumerate(draw_trial(kind, seed)):
+    for number, faults in enumerate(draw_trial(kind, seed), start=1):
         trial.patients += 1
-        found, error = _run(detector, build_patient(f"{seed} {number}", faults))
+        name = name_patient(kind, seed, number)
+        found, error = _run(detector, build_patient(name, faults))
         if found is None:
-            trial.failed += 1
-            trial.error = trial.error or error
+            trial.count_error(name, error)
         else:
-            trial.count(found, _places_of(kind, faults))
+            trial.count(name, found, _places_of(kind, faults))
     return trial
 
 

@@ -12,8 +12,10 @@ import torch
 
 import hookviz as hv
 from hookviz.course import answer_log, project, report
+from hookviz.course.course_tools import stand_still
 from hookviz.course.fault_draw import (
     COUNT,
+    NAMED_BY_HOOKVIZ,
     PLACES,
     PLACES_OF_KIND,
     Fault,
@@ -82,13 +84,24 @@ def seeds_with(kind: str) -> list[int]:
 def test_there_are_many_kinds_and_combinations() -> None:
     assert set(KINDS) == set(HIDE) == set(PLACES_OF_KIND) == set(DETECTIVES) and len(KINDS) >= 10
     patients = [draw_faults(str(seed)) for seed in range(2_000)]
-    assert len({tuple(sorted(fault.kind for fault in faults)) for faults in patients}) > 400
+    assert len({tuple(sorted(fault.kind for fault in faults)) for faults in patients}) > 350
     assert len({tuple(solve(seed)) for seed in range(2_000)}) > 1_950
     assert all(len(faults) == COUNT == 3 and can_be_found(faults) for faults in patients)
     counts = Counter(fault.kind for faults in patients for fault in faults)
     assert set(counts) == set(KINDS) and max(counts.values()) < 2.5 * min(counts.values())
     places = Counter(fault.place for faults in patients for fault in faults)
     assert set(places) == set(PLACES)
+
+
+def test_the_findings_of_a_recording_name_at_most_one_fault_of_a_patient() -> None:
+    for kind in KINDS:
+        place = {"double_softmax": ("head",), "shared_weights": ("stage3", "stage5")}.get(kind, ("stage4",))
+        patient = project.build_patient("findings", [Fault(kind, place)])
+        with hv.record(patient.net) as trace:
+            patient.forward_and_backward()
+        assert bool(trace.findings) == (kind in NAMED_BY_HOOKVIZ), kind
+    patients = [{fault.kind for fault in draw_faults(str(seed))} for seed in range(2_000)]
+    assert all(len(kinds & NAMED_BY_HOOKVIZ) <= 1 for kinds in patients)
 
 
 def test_a_seed_always_makes_the_same_patient() -> None:
@@ -138,15 +151,18 @@ def test_the_twin_has_the_weights_of_the_patient_and_no_fault() -> None:
     assert repr(twin).endswith("Nothing is wrong with it.")
     assert torch.equal(twin.net.head.weight, patient.net.head.weight)
     assert all(detective(make_twin(17)) == set() for detective in DETECTIVES.values())
+    for seed in range(20):
+        twin = make_twin(seed)
+        assert stand_still(twin.net, lambda net, twin=twin: twin.step()) == []
 
 
 def test_patients_look_ill_from_the_start_and_their_twins_well() -> None:
     assert all(any(map(is_loud, draw_faults(str(seed)))) for seed in range(500))
-    for seed in (22, 33, 24):
+    for seed in (0, 17, 24):
         patient, twin = make_patient(seed), make_twin(seed)
-        for _ in range(60):
+        for _ in range(40):
             patient.step(), twin.step()
-        assert twin.accuracy() > 0.85 and patient.accuracy() < twin.accuracy() - 0.1
+        assert twin.accuracy() > 0.85 and patient.accuracy() < twin.accuracy() - 0.13
 
 
 def test_accuracy_leaves_the_training_as_it_was() -> None:

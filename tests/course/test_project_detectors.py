@@ -1,15 +1,28 @@
 """Detectors of students are tried on patients that nobody has seen; only those that find their kind pass."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from hookviz.course import report
-from hookviz.course.fault_draw import PLACES, PLACES_OF_KIND, READ_OFF, can_be_found, draw_faults, draw_trial
-from hookviz.course.project import Patient, hand_in_detectors, make_patient, make_twin
+from hookviz.course.fault_draw import (
+    DETECTOR_KINDS,
+    LOOK_ALIKES,
+    PLACES,
+    PLACES_OF_KIND,
+    READ_OFF,
+    Fault,
+    can_be_found,
+    draw_faults,
+    draw_trial,
+    find_in_trial,
+)
+from hookviz.course.project import Patient, hand_in, hand_in_detectors, hint, make_patient, make_twin
 from hookviz.course.project_detectors import PASS_COUNT, Trial, try_detector
 from tests.course.detectives import DETECTIVES, find_dead_units, find_frozen, find_leak
 from tests.course.test_project import new_kernel
@@ -44,6 +57,18 @@ def test_half_of_the_patients_have_the_kind_and_each_other_kind_comes_three_time
         assert all(counts[other] >= 3 for other in KINDS if other != kind)
     first = [any(fault.kind == kind for fault in faults) for faults in patients[:10]]
     assert any(first) and not all(first)
+
+
+def test_two_of_the_patients_without_the_kind_have_a_look_alike_at_least() -> None:
+    assert set(LOOK_ALIKES) == set(DETECTOR_KINDS)
+    for kind in DETECTOR_KINDS:
+        for seed in range(30):
+            without = [kinds for kinds in map(kinds_of, draw_trial(kind, f"{seed:08x}")) if kind not in kinds]
+            assert len(without) == 10 and sum(not kinds.isdisjoint(LOOK_ALIKES[kind]) for kinds in without) >= 2
+
+
+def kinds_of(faults: Iterable[Fault]) -> set[str]:
+    return {fault.kind for fault in faults}
 
 
 def test_each_trial_has_other_patients() -> None:
@@ -204,12 +229,79 @@ def test_what_is_no_place_counts_as_wrong(answer: Any) -> None:
     assert (trial.right, trial.failed) == (0, 20) and trial.error
 
 
-def test_the_verdict_names_no_patient_and_no_place() -> None:
+def test_the_verdict_names_no_place() -> None:
     reason = hand_in_detectors({"leak": lambda patient: "stage2", "cut": find_leak}).reason
     assert not any(place in reason for place in PLACES)
     assert Trial("leak", 20, 17, 2, 1).explain() == (
         "leak: right on 17 of 20; silent on 2 that have it; a false place on 1."
     )
+
+
+def names_in(reason: str, way: str) -> list[str]:
+    return re.findall(rf'First {way}: make_patient\("([^"]+)"\)', reason)
+
+
+def test_the_first_patient_of_each_way_to_be_wrong_can_be_made_again() -> None:
+    seen: dict[str, bool] = {}
+
+    def note(patient: Patient) -> set[str]:
+        found = find_dead_units(patient)
+        seen[patient.seed] = bool(found)
+        return {"stage1"} if not found else set()
+
+    reason = hand_in_detectors({"dead_units": note}).reason
+    [missed], [false] = names_in(reason, "missed"), names_in(reason, "false place")
+    assert missed == next(seed for seed, has_it in seen.items() if has_it)
+    assert false == next(seed for seed, has_it in seen.items() if not has_it)
+    assert find_dead_units(make_patient(missed)) and not find_dead_units(make_patient(false))
+    assert not find_dead_units(make_twin(missed)) and missed not in hand_in_detectors({"dead_units": note}).reason
+    [failed] = names_in(hand_in_detectors({"leak": lambda patient: 3}).reason, "error")
+    assert failed.startswith("leak-") and failed.endswith("-1")
+
+
+@pytest.mark.parametrize("kind", DETECTOR_KINDS)
+def test_a_name_makes_the_very_patient_of_the_trial(kind: str) -> None:
+    patients: list[Patient] = []
+    try_detector(kind, lambda patient: patients.append(patient), "0a1b2c3d")
+    for patient, faults in zip(patients, draw_trial(kind, "0a1b2c3d"), strict=True):
+        assert find_in_trial(patient.seed) == faults
+    patient, again = make_patient(patients[0].seed), make_patient(patients[0].seed)
+    assert all(map(torch.equal, patient.net.state_dict().values(), again.net.state_dict().values()))
+    assert DETECTIVES[kind](again) == DETECTIVES[kind](patients[0])
+
+
+@pytest.mark.parametrize("name", ["cut-17", "cut-3fa9c1d2-0", "cut-3fa9c1d2-21", "frozen-3fa9c1d2-1", "24", "24b"])
+def test_other_texts_name_no_patient_of_a_trial(name: str) -> None:
+    assert find_in_trial(name) is None
+
+
+def test_no_detector_asks_hand_in_or_a_hint_about_its_patient() -> None:
+    patient = make_patient("leak-3fa9c1d2-7")
+    verdict = hand_in(patient, [("leak", "stage2")])
+    assert not verdict.right and "is not graded" in verdict.reason and not Path("answers.json").exists()
+    with pytest.raises(ValueError, match="belongs to a trial"):
+        hint(patient, 1, 3)
+
+
+def test_a_line_for_each_detector_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    hand_in_detectors({"leak": lambda patient: None, "cut": lambda patient: None})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "Detector 1 of 2, leak: it looks at 20 patients.",
+        "Detector 2 of 2, cut: it looks at 20 patients.",
+    ]
+
+
+def test_long_detectors_are_kept_whole() -> None:
+    lines = "".join(f"    total = {number}\n" for number in range(200))
+    Path("long_detectors.py").write_text(
+        "def first(patient):\n" + lines + "def second(patient):\n" + lines + "    pass\n"
+    )
+    space: dict[str, Any] = {}
+    exec(compile(Path("long_detectors.py").read_text(), str(Path("long_detectors.py").resolve()), "exec"), space)
+    hand_in_detectors({"leak": space["first"], "cut": space["second"]})
+    kept = report("answers.json").exercises["project.detectors"]["last_answer"]
+    assert kept.count("total = 199") == 2 and kept.rstrip().endswith("pass")
 
 
 @pytest.mark.parametrize(
