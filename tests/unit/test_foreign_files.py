@@ -1,9 +1,9 @@
 """Files from other sources: each is refused in one sentence, or works in every view with its texts escaped."""
 
 import json
-import sys
 import os
 import re
+import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
