@@ -116,6 +116,7 @@ def _local_variables() -> Iterator[object]:
                 cells = {*current.f_code.co_cellvars, *current.f_code.co_freevars}  # listed by the garbage collector
                 yield from [value for name, value in variable_names.copy_locals(current).items() if name not in cells]
             current = current.f_back
+    del frame  # the last may be this function's own: a circle would keep the graph alive until the next collection
 
 
 def _placeholder_hook() -> None:

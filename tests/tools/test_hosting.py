@@ -1,9 +1,12 @@
 """What hosts and packagers read fits the project: workflows, issue forms, pre-commit, the recipe for conda-forge."""
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +88,43 @@ def test_workflows_run_the_commands_of_the_checkout() -> None:
         assert 'python -m pip install ".[unit]"' in commands[name]
         assert commands[name][-1].endswith("tests/unit tests/proof")
     assert jobs["nightly"]["continue-on-error"] is True
+
+
+def test_actions_are_named_by_their_commits() -> None:
+    """A tag can be moved to other code; the version stands behind as a comment."""
+    used = [line for path in WORKFLOWS for line in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))]
+    assert used
+    assert [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line)] == []
+
+
+def needed(requirements: Iterable[str], found: set[str]) -> set[str]:
+    """Add the names of all distributions that these requirements bring, those of extras too, to ``found``."""
+    for requirement in map(Requirement, requirements):
+        if requirement.name == "hookviz":
+            needed((line for extra in requirement.extras for line in PROJECT["optional-dependencies"][extra]), found)
+        elif requirement.name.lower() not in found and (
+            not requirement.marker or requirement.marker.evaluate({"extra": ""})
+        ):
+            found.add(requirement.name.lower())
+            needed(metadata.requires(requirement.name) or (), found)
+    return found
+
+
+def test_extra_unit_brings_what_the_unit_tests_and_the_proofs_import_first() -> None:
+    """The workflow, ``make matrix`` and ``make dist`` run them with this extra."""
+    installed = needed([*PROJECT["dependencies"], "hookviz[unit]"], set())
+    files = [path for folder in ("unit", "proof") for path in (ROOT / "tests" / folder).glob("*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in [*files, *(ROOT / "tests").glob("*.py")]]
+    imports = [node for tree in trees for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {
+        name
+        for node in imports
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names])
+    }
+    distributions = metadata.packages_distributions()
+    tops = {name.partition(".")[0] for name in names if name} & {*distributions} - {"hookviz"}
+    assert {"babel", "pytest", "torch"} <= tops
+    assert [top for top in tops if installed.isdisjoint(name.lower() for name in distributions[top])] == []
 
 
 # -- pre-commit

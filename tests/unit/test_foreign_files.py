@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
@@ -154,7 +155,9 @@ DAMAGED_FILES: dict[str, tuple[Callable[[Data], Any], str]] = {
     "a setting of 70,000 numbers": (set_cell("saved", "plain", [1] * 70_000), "row 0 of saved holds something"),
     "a setting that is nested": (set_cell("saved", "plain", [[[[[[[[[[1]]]]]]]]]]), "row 0 of saved holds something"),
     "numbers that are nested too deeply": (
-        lambda data: data["values"][0].__setitem__(3, json.loads("[" * 900 + "]" * 900)), "nested too deeply"
+        lambda data: data["values"][0].__setitem__(3, json.loads("[" * 900 + "]" * 900)),
+        # From 3.12 on, Python's limit of recursion is no limit of the C code that reads the numbers.
+        "nested too deeply" if sys.version_info < (3, 12) else "do not fit its shape",
     ),
     "a name of a megabyte": (set_cell("tensors", "name", "x" * 10**6), "a text of length <= 10000"),
     "saved values without names": (lambda data: data["saved"].pop("name"), "saved: there is no name"),
