@@ -159,6 +159,7 @@ class Adapter(nn.Module):
         return (x + x) @ self.weight
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("number", "weight", "is_shown"), [(2e4, 1.0, True), (4e4, 0.01, False)])
 def test_a_product_overflows_only_if_what_it_takes_does_not(number: float, weight: float, is_shown: bool) -> None:
     x = torch.full((2, 4), number).half().requires_grad_()
@@ -190,6 +191,7 @@ def test_zero_times_inf_behind_where_is_said_only_of_nan(is_chosen: bool) -> Non
     assert ("0 times Inf is NaN" in finding.sentence) != is_chosen
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -229,6 +231,7 @@ class Masked(nn.Module):
         return (x * 2).masked_fill(mask, self.number).softmax(-1)
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("number", "largest", "is_named"), [(-INF, 1.0, True), (-1e9, 3e38, False)])
 @pytest.mark.parametrize("size", [2, 20])
 def test_a_mask_explains_nan_only_in_the_rows_that_it_hides(
@@ -259,6 +262,7 @@ class MultiheadAttention(nn.Module):
         return weights / weights.sum()
 
 
+@needs_saved_tensors
 def test_an_attention_of_the_program_is_not_taken_for_that_of_torch() -> None:
     net, x = MultiheadAttention(), torch.zeros(3, 4, requires_grad=True)
     with hv.record(net) as trace:
@@ -277,6 +281,7 @@ class Buffered(nn.Module):
         return (x + self.mask).softmax(-1) / (x * 0)
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("number", "why"), [(-INF, "it divides 0 by 0."), (math.nan, "its own net.mask held NaN.")])
 def test_a_buffer_with_inf_is_no_cause_of_nan_as_one_with_nan_is(number: float, why: str) -> None:
     net = Buffered(number)
