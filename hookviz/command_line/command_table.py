@@ -34,7 +34,7 @@ COMMANDS = {
 def add_command(add_parser: AddParser, name: str, run: Command, more: str | None = None) -> argparse.ArgumentParser:
     """Add a command by ``add_parser``, the method of argparse's subparsers; ``more`` ends its help."""
     command = add_parser(name, description=_(COMMANDS[name].about), epilog=more)
-    command.set_defaults(run=run, command=name, fail=command.error)
+    command.set_defaults(run=run, command=name, parser=command)
     return command
 
 

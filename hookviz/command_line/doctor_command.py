@@ -3,10 +3,12 @@
 import argparse
 import importlib
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from types import FunctionType
 from typing import Any
 
 from hookviz.command_line.command_table import add_command
@@ -18,6 +20,8 @@ from hookviz.support.source_code import describe_place, shorten_filename
 
 MAX_NAMES = 12
 """How many names an error lists."""
+_REGISTRATION = re.compile(r"\.register_((?:forward|backward|full_backward)_|)(?:pre_)?hook\(")
+"""A call that registers a hook: on a module, which its name says, or on a tensor."""
 
 
 def add_doctor_command(add_parser: AddParser) -> None:
@@ -77,20 +81,56 @@ def _find(name: str, module: str, path: str) -> Any:
         raise ValueError(
             _("{name} takes no argument, so it is not a hook. If it makes a model, write {name}()").format(name=name)
         )
+    if _registers_hooks(thing):
+        text = _("{name} is no hook: it registers hooks. Name the model, or the hook function.")
+        raise ValueError(text.format(name=name))
     return thing
+
+
+def _registers_hooks(thing: object) -> bool:
+    """Whether a function registers hooks on a model, or takes one thing and registers hooks on it.
+
+    A hook of a module may register hooks on its output, but not on modules.
+    """
+    if not inspect.isfunction(thing):
+        return False
+    try:
+        found = {call[1] for call in _REGISTRATION.finditer(inspect.getsource(thing))}
+    except OSError:
+        return False
+    return bool(found - {""}) or (bool(found) and len(inspect.signature(thing).parameters) == 1)
 
 
 def _get_part(owner: Any, name: str) -> Any:
     try:
         return getattr(owner, name)
     except AttributeError:
-        from torch.nn import Module
-
-        known = dict(owner.named_children()) if isinstance(owner, Module) else getattr(owner, "__dict__", {})
-        names = [x for x in known if not x.startswith("_")]
+        names = _list_names(owner)
         here = getattr(owner, "__name__", type(owner).__name__)
         text = _("{here} has no {name}. It has: {names}.")
         raise ValueError(text.format(here=here, name=name, names=join_first(names, MAX_NAMES))) from None
+
+
+def _list_names(owner: Any) -> list[str]:
+    """List the public names of a model or a module: models and functions first, and nothing that is imported."""
+    from torch.nn import Module
+
+    if isinstance(owner, Module):
+        return list(dict(owner.named_children()))
+    known = {name: x for name, x in getattr(owner, "__dict__", {}).items() if not name.startswith("_")}
+    if not inspect.ismodule(owner):
+        return list(known)
+
+    def rank(name: str) -> int:
+        """0 for a model or a function of the module, 1 for another value, 2 for what is imported."""
+        value = known[name]
+        is_defined = isinstance(value, type | FunctionType)
+        if inspect.ismodule(value) or (is_defined and value.__module__ != owner.__name__):
+            return 2
+        is_model = issubclass(value, Module) if isinstance(value, type) else isinstance(value, Module | FunctionType)
+        return 0 if is_model else 1
+
+    return sorted((name for name in known if rank(name) < 2), key=rank)
 
 
 def _attempt(make: Callable[[], Any], what: str, advice: str) -> Any:

@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from importlib.resources import files
 
 from hookviz.command_line.command_table import COMMANDS, add_command, make_overview
@@ -12,8 +13,9 @@ from hookviz.command_line.doctor_command import add_doctor_command
 from hookviz.command_line.report_types import REPORTS, make_report_schema
 from hookviz.command_line.script_command import add_run_command
 from hookviz.command_line.table_output import add_json_option, write_json
-from hookviz.command_line.trace_commands import add_trace_commands
-from hookviz.support.messages import _
+from hookviz.command_line.trace_commands import TRACE_COMMANDS, add_trace_commands
+from hookviz.support.messages import _, join_sentences
+from hookviz.support.version import VERSION
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,21 +48,51 @@ def _parse(given: Sequence[str]) -> argparse.Namespace:
     """Parse the arguments; an error shows the usage of the command that they name."""
     parser = build_parser()
     first = given[0]
-    if not first.startswith("-") and first not in COMMANDS:
-        parser.error(_explain_unknown(first))
+    if first not in {*COMMANDS, *parser._option_string_actions}:
+        parser.error(_explain_unknown(first, parser))
+    if len(given) == 1 and first in (*TRACE_COMMANDS, "doctor"):
+        parser.error(_explain_missing(first))
     options, unknown = parser.parse_known_args(given)
     if unknown:
-        options.fail(_("unrecognized arguments: {arguments}").format(arguments=" ".join(unknown)))
+        options.parser.error(_explain_unknown_arguments(unknown, options.parser))
     return options
 
 
-def _explain_unknown(name: str) -> str:
-    """Say what to write in place of a command that there is not."""
+def _explain_missing(command: str) -> str:
+    """Say what to give to a command that got no argument."""
+    example = COMMANDS[command].example
+    if command == "doctor":
+        return _("name a model or a hook function, such as {example}").format(example=example)
+    record = COMMANDS["run"].example
+    return _("{command} reads a trace. To write one: {record}, then: {example}").format(
+        command=command, record=record, example=example
+    )
+
+
+def _explain_unknown_arguments(unknown: Sequence[str], command: argparse.ArgumentParser) -> str:
+    """Say what to write in place of arguments that a command does not have."""
+    said = _("unrecognized arguments: {arguments}").format(arguments=" ".join(unknown))
+    if "--json" in unknown and command.get_default("command") == "run":
+        return join_sentences([f"{said}.", _("Use --record pass.json, then: hookviz findings --json pass.json")])
+    return said + _suggest(unknown[0], command._option_string_actions)
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    """Return a question that names the known word nearest to ``name``, or nothing."""
+    nearest = get_close_matches(name.partition("=")[0], known, n=1)
+    return _("; did you mean {name}?").format(name=nearest[0]) if nearest else ""
+
+
+def _explain_unknown(name: str, parser: argparse.ArgumentParser) -> str:
+    """Say what to write in place of a command or an option that there is not."""
+    if name.startswith("-"):
+        return _("there is no option {name}").format(name=name) + _suggest(name, parser._option_string_actions)
     if name.endswith(".py"):
         return _("{name} is a script. To record it: hookviz run {name}").format(name=name)
     if name.endswith(".json"):
         return _("{name} is not a command. To see what is wrong in a trace: hookviz findings {name}").format(name=name)
-    return _("there is no command {name}; hookviz without arguments lists all").format(name=name)
+    text = _("there is no command {name}; hookviz without arguments lists all").format(name=name)
+    return text + _suggest(name, COMMANDS)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -71,6 +103,8 @@ def build_parser() -> argparse.ArgumentParser:
         description=make_overview(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    version = _("print the version of hookviz")
+    parser.add_argument("-V", "--version", action="version", version=f"hookviz {VERSION}", help=version)
     commands = parser.add_subparsers(required=True, metavar="command", help=argparse.SUPPRESS, prog="hookviz")
     add_run_command(commands.add_parser)
     add_trace_commands(commands.add_parser)

@@ -42,7 +42,12 @@ def _check_program(name: str, is_module: bool) -> None:
     if not is_module and not os.path.exists(name):
         raise FileNotFoundError(_("There is no script {name}.").format(name=name))
     if is_module and not _module_exists(name):
-        raise ModuleNotFoundError(_("There is no module {name}.").format(name=name), name=name)
+        raise ModuleNotFoundError(
+            _("There is no module {name} in {folder} or among the installed packages.").format(
+                name=name, folder=os.getcwd()
+            ),
+            name=name,
+        )
 
 
 def _module_exists(name: str) -> bool:

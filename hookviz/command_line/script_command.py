@@ -12,6 +12,7 @@ from hookviz.api.trace import Trace, data_of
 from hookviz.command_line.command_table import add_command
 from hookviz.command_line.console import AddParser, ExitStatus, choose_status, write_line
 from hookviz.command_line.program import program_environment, run_program
+from hookviz.command_line.table_output import name_options, name_options_in
 from hookviz.support.messages import _
 from hookviz.trace.trace import describe_counts
 
@@ -48,23 +49,36 @@ def add_run_command(add_parser: AddParser) -> None:
     )
 
 
+def _parse_value(example: str, text: str) -> str:
+    """Parse the value of an option; a script is none, but what stands behind an option without its value."""
+    if text.endswith(".py"):
+        said = _("{script} was taken as the value of this option. Write: {example} {script}")
+        raise argparse.ArgumentTypeError(said.format(script=text, example=example))
+    return text
+
+
+def _parse_file(example: str, text: str) -> Path:
+    """Parse the file that an option writes."""
+    return Path(_parse_value(example, text))
+
+
 def _add_file_options(command: argparse.ArgumentParser) -> None:
     """Add the options that name a file to write."""
     command.add_argument(
         "--record",
-        type=Path,
+        type=partial(_parse_file, "--record pass.json"),
         metavar="FILE",
         help=_("save what was recorded as a trace, which the other commands read, also if the script fails"),
     )
     command.add_argument(
         "--page",
-        type=Path,
+        type=partial(_parse_file, "--page pass.html"),
         metavar="FILE",
         help=_("write what was recorded as a page that plays without Python, also if the script fails"),
     )
     command.add_argument(
         "--on-trouble",
-        type=Path,
+        type=partial(_parse_file, "--on-trouble crash.html"),
         metavar="FILE",
         help=_(
             "write a page (.html) or a trace (.json) only if the script raises, or if --until stops the recording, "
@@ -85,11 +99,13 @@ def _add_record_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--keep", type=int, metavar="N", help=_("keep only the last N recorded passes"))
     command.add_argument(
         "--until",
+        type=partial(_parse_value, "--until nan"),
         choices=("nan",),
         help=_("stop recording after the first pass with NaN or Inf; the script runs on"),
     )
     command.add_argument(
         "--statistics",
+        type=partial(_parse_value, "--statistics norm"),
         choices=("all", "norm"),
         help=_(
             "what to read of large tensors: all statistics, or only the norm, which costs about half as "
@@ -103,6 +119,7 @@ def _add_record_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--compiled",
+        type=partial(_parse_value, "--compiled eager"),
         choices=("eager",),
         help=_("run compiled code eagerly while it is recorded, to see the hooks inside"),
     )
@@ -114,7 +131,9 @@ def _run_recorded(options: argparse.Namespace) -> int:
 
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not program:
-        options.fail(_("name the script to run, such as hookviz run train.py"))
+        options.parser.error(_("name the script to run, such as hookviz run train.py"))
+    if not options.is_module:
+        _check_script(program[0])
     for path in (options.record, options.page):
         _check_folder(path)
     process = os.getpid()
@@ -131,6 +150,18 @@ def _run_recorded(options: argparse.Namespace) -> int:
             raise SystemExit(status)
     found = _report_own_recording(options) if recording.has_given_way else _report_trace(trace, options)
     return status or found
+
+
+def _check_script(name: str) -> None:
+    """Check that the program is not a file that hookviz wrote.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if name.endswith(".json"):
+        raise ValueError(_("{name} is a trace: hookviz findings {name}").format(name=name))
+    if name.endswith(".html"):
+        raise ValueError(_("{name} is a page: open it in a browser.").format(name=name))
 
 
 def _end(block: "RecordBlock", error: BaseException | None = None) -> None:
@@ -172,7 +203,7 @@ def _report_trace(trace: Trace, options: argparse.Namespace) -> int:
         _("hookviz recorded {counts}.").format(counts=describe_counts(data_of(trace)))
         if trace.steps
         else _("hookviz recorded nothing: the script ran no backward pass in its main thread, and called no module."),
-        *notes,
+        *map(name_options, notes),
     ):
         write_line(line, sys.stderr)
     is_written = [_write(trace.save, options.record), _write(trace.to_html, options.page)]
@@ -184,7 +215,7 @@ def _report_trace(trace: Trace, options: argparse.Namespace) -> int:
 
 def _write_findings(trace: Trace) -> ExitStatus:
     findings = trace.findings
-    for line in findings.lines():
+    for line in name_options_in(findings).lines():
         write_line(line, sys.stderr)
     return choose_status(finding.severity for finding in findings)
 

@@ -15,6 +15,9 @@ from hookviz.support.table import Table
 
 MIN_WIDTH = 40
 """The shortest longest line of a table, in columns."""
+_RECORD_OPTION = re.compile(r'\brecord\((\w+)=(?:True|"?(\w+)"?)\)')
+"""A call of ``record`` that stands for an option of ``hookviz run``."""
+_RECORD_BLOCK = re.compile(r'"with hookviz\.record\(\w*\) as trace:"')
 _MARKS = re.compile(r"[\\`*_{}\[\]<>|~&#]")
 """What Markdown takes for a mark, also in the middle of a line."""
 
@@ -55,6 +58,7 @@ def write_table(
     if options.json:
         write_json(report())
         return
+    table, above = name_options_in(table), [name_options(text) for text in above]
     if options.markdown:
         lines = write_markdown(table, above)
     else:
@@ -63,6 +67,28 @@ def write_table(
         lines += [table.caption] if len(table) and table.caption else []
     for line in lines:
         write_line(line)
+
+
+def name_options_in(table: Table[Any]) -> Table[Sequence[str]]:
+    """Return a table whose texts also name the options of the command line."""
+    caption = name_options(table.caption)
+    rows = [[name_options(cell) for cell in cells] for cells in table.texts()]
+    return Table(rows, table.head, lambda cells: cells, caption, caption)
+
+
+def name_options(text: str) -> str:
+    """Return a text that also says what to write in a terminal where it names a call of ``record``.
+
+    >>> name_options('Record it with record(compiled="eager").')
+    'Record it with record(compiled="eager") or hookviz run --compiled eager.'
+    """
+
+    def name_option(call: re.Match[str]) -> str:
+        option = f"--{call[1].replace('_', '-')} {call[2] or ''}".rstrip()
+        return _("{call} or hookviz run {option}").format(call=call[0], option=option)
+
+    text = _RECORD_OPTION.sub(name_option, text)
+    return _RECORD_BLOCK.sub(lambda call: _("{call} or hookviz run train.py").format(call=call[0]), text)
 
 
 def write_json(report: Mapping[str, Any]) -> None:

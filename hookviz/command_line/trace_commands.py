@@ -13,6 +13,8 @@ from hookviz.command_line.table_output import add_json_option, add_output_option
 from hookviz.player.html_page import page
 from hookviz.support.messages import N_, _, pluralize
 
+TRACE_COMMANDS = ("findings", "hooks", "text", "page", "animate", "diff")
+"""The commands that read a saved trace."""
 _NOT_A_RANGE = N_("{text} is not a range of steps: give two numbers such as 3-10.")
 
 
@@ -42,14 +44,30 @@ def read(path: Path, options: argparse.Namespace) -> Trace:
     """Load a saved trace.
 
     Raises:
-        OSError, ValueError: as ``hookviz.load`` does; or it is a script, which has to be recorded first.
+        OSError, ValueError: as ``hookviz.load`` does; or it is a script, which has to be recorded first, a page, or
+            ``-``.
     """
+    if path.suffix == ".py" and options.command == "diff":
+        text = _(
+            "{path} is a script, and diff compares two traces. Record both runs: "
+            "hookviz run --record good.json {path}, after the change "
+            "hookviz run --record bad.json {path}, then: hookviz diff good.json bad.json"
+        )
+        raise ValueError(text.format(path=path))
     if path.suffix == ".py":
         text = _(
             "{path} is a script. Record it first: hookviz run --record pass.json {path}, then: "
             "hookviz {command} pass.json"
         )
         raise ValueError(text.format(path=path, command=options.command))
+    if path.suffix == ".html":
+        text = _(
+            "{path} is a page: open it in a browser. The commands read the trace that --record pass.json or "
+            "--on-trouble pass.json writes."
+        )
+        raise ValueError(text.format(path=path))
+    if str(path) == "-":
+        raise ValueError(_("hookviz does not read standard input: name the file of a trace."))
     return load(path)
 
 

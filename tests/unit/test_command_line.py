@@ -172,13 +172,63 @@ def test_findings_returns_2_for_a_file_that_is_no_trace(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.count("hookviz: ") == 2
 
 
-@pytest.mark.parametrize("command", ["findings", "hooks", "text", "page", "animate", "diff"])
+@pytest.mark.parametrize("command", ["findings", "hooks", "text", "page", "animate"])
 def test_a_script_in_place_of_a_trace_is_told_how_to_be_recorded(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([command, "train.py", *["b.json"] * (command == "diff")]) == 2
+    assert main([command, "train.py"]) == 2
     record, then = "hookviz run --record pass.json train.py", f"hookviz {command} pass.json"
     assert capsys.readouterr().err == f"hookviz: train.py is a script. Record it first: {record}, then: {then}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["findings", "crash.html"], "crash.html is a page: open it in a browser. The commands read the trace"),
+        (["hooks", "-"], "hookviz does not read standard input"),
+        (["diff", "a.py", "b.py"], "Record both runs: hookviz run --record good.json a.py"),
+    ],
+)
+def test_another_file_in_place_of_a_trace_is_told_what_it_is(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fidnings", "pass.json"], "did you mean findings?"),
+        (["--versoin"], "did you mean --version?"),
+        (["run", "--recrod", "pass.json", "train.py"], "did you mean --record?"),
+        (["run", "--json", "train.py"], "Use --record pass.json, then: hookviz findings --json pass.json"),
+        (["run", "--record", "train.py"], "Write: --record pass.json train.py"),
+        (["run", "--compiled", "train.py"], "Write: --compiled eager train.py"),
+        (["diff"], "To write one: hookviz run --record pass.json train.py, then: hookviz diff good.json bad.json"),
+        (["doctor"], "such as hookviz doctor package.module:net"),
+    ],
+)
+def test_wrong_arguments_are_told_what_to_write(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(arguments)
+    assert exit_info.value.code == 2 and message in capsys.readouterr().err
+
+
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["-V"])
+    assert exit_info.value.code == 0 and capsys.readouterr().out == f"hookviz {hv.__version__}\n"
+
+
+def test_advice_in_a_terminal_names_the_option_of_run(write_script: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    script = write_script("(a / 0 * 0).backward()\n")
+    main(["run", "--until", "nan", "--record", "pass.json", script])
+    main(["findings", "pass.json"])
+    output, errors = (" ".join(text.split()) for text in capsys.readouterr())
+    sentence = 'record(until="nan") or hookviz run --until nan stopped the recording'
+    assert sentence in output and sentence in errors
 
 
 # -- diff
@@ -354,7 +404,8 @@ def test_run_of_a_script_without_a_pass_says_so_and_fails_a_check(
     ("arguments", "message"),
     [
         (["nowhere.py"], "There is no script nowhere.py."),
-        (["-m", "nowhere_at.all"], "There is no module nowhere_at.all."),
+        (["pass.json"], "pass.json is a trace: hookviz findings pass.json"),
+        (["-m", "nowhere_at.all"], "There is no module nowhere_at.all in /"),
         (["--record", "no/pass.json", "project/train.py"], "no/pass.json cannot be written: there is no folder no."),
         (["--keep", "0", "project/train.py"], "keep"),
     ],

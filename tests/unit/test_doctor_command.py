@@ -26,6 +26,12 @@ class Wide(Net):
 def build():
     return Net(3)
 
+def attach(model, name):
+    model.get_submodule(name).register_forward_hook(print)
+
+def watch(module, args, output):
+    output.register_hook(edit)
+
 print("imported")
 net = Net()
 number = 3
@@ -60,11 +66,15 @@ def test_a_model_or_a_hook_is_found_by_its_name_and_made_by_its_brackets(
     [
         ("my_package.nets", "does not name a model or a hook. Write the module as Python imports it"),
         ("my_package/nets.py:net", "Write the module as Python imports it"),
-        ("nowhere:net", "There is no module nowhere."),
-        ("my_package.nets:nett", "my_package.nets has no nett. It has: torch, edit, Net, Wide, build, net, number."),
+        ("nowhere:net", "There is no module nowhere in /"),
+        (
+            "my_package.nets:nett",
+            "my_package.nets has no nett. It has: edit, Net, Wide, build, attach, watch, net, number.",
+        ),
         ("my_package.nets:net.head", "Net has no head. It has: layer."),
         ("my_package.nets:Net", "is a class. To check what it makes, write my_package.nets:Net()"),
         ("my_package.nets:build", "takes no argument, so it is not a hook. If it makes a model, write"),
+        ("my_package.nets:attach", "attach is no hook: it registers hooks. Name the model, or the hook function."),
         ("my_package.nets:Wide()", "name a function that makes it"),
         ("my_package.nets:number", "this is an int"),
         ("broken:net", "Importing broken raised ZeroDivisionError: division by zero (broken.py, line 2)."),
@@ -77,3 +87,7 @@ def test_what_cannot_be_checked_is_explained_in_one_line(
     assert main(["doctor", name]) == 2
     error = capsys.readouterr().err.replace("imported\n", "")
     assert error.startswith("hookviz: ") and error.count("\n") == 1 and message in error
+
+
+def test_a_hook_that_registers_a_hook_on_a_tensor_is_a_hook() -> None:
+    assert main(["doctor", "my_package.nets:watch"]) == 0
