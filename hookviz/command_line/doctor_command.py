@@ -82,7 +82,7 @@ def _find(name: str, module: str, path: str) -> Any:
             _("{name} takes no argument, so it is not a hook. If it makes a model, write {name}()").format(name=name)
         )
     if _registers_hooks(thing):
-        text = _("{name} is no hook: it registers hooks. Name the model, or the hook function.")
+        text = _("{name} is not a hook: it registers hooks. Name the model, or the hook function.")
         raise ValueError(text.format(name=name))
     return thing
 

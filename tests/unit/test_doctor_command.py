@@ -74,7 +74,7 @@ def test_a_model_or_a_hook_is_found_by_its_name_and_made_by_its_brackets(
         ("my_package.nets:net.head", "Net has no head. It has: layer."),
         ("my_package.nets:Net", "is a class. To check what it makes, write my_package.nets:Net()"),
         ("my_package.nets:build", "takes no argument, so it is not a hook. If it makes a model, write"),
-        ("my_package.nets:attach", "attach is no hook: it registers hooks. Name the model, or the hook function."),
+        ("my_package.nets:attach", "attach is not a hook: it registers hooks. Name the model, or the hook function."),
         ("my_package.nets:Wide()", "name a function that makes it"),
         ("my_package.nets:number", "this is an int"),
         ("broken:net", "Importing broken raised ZeroDivisionError: division by zero (broken.py, line 2)."),
