@@ -20,8 +20,8 @@ from hookviz.support.source_code import describe_place, shorten_filename
 
 MAX_NAMES = 12
 """How many names an error lists."""
-_REGISTRATION = re.compile(r"\.register_((?:forward|backward|full_backward)_|)(?:pre_)?hook\(")
-"""A call that registers a hook: on a module, which its name says, or on a tensor."""
+_REGISTRATION = re.compile(r"register_((?:forward|backward|full_backward|post_accumulate_grad)_|)(?:pre_)?hook")
+"""A method that registers a hook: on a module or a parameter, which its name says, or on a tensor."""
 
 
 def add_doctor_command(add_parser: AddParser) -> None:
@@ -94,10 +94,8 @@ def _registers_hooks(thing: object) -> bool:
     """
     if not inspect.isfunction(thing):
         return False
-    try:
-        found = {call[1] for call in _REGISTRATION.finditer(inspect.getsource(thing))}
-    except OSError:
-        return False
+    calls = map(_REGISTRATION.fullmatch, thing.__code__.co_names)  # a docstring may name a method, too
+    found = {call[1] for call in calls if call}
     return bool(found - {""}) or (bool(found) and len(inspect.signature(thing).parameters) == 1)
 
 

@@ -30,6 +30,7 @@ def attach(model, name):
     model.get_submodule(name).register_forward_hook(print)
 
 def watch(module, args, output):
+    'For model.register_forward_hook(watch).'
     output.register_hook(edit)
 
 print("imported")
