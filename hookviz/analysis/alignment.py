@@ -116,7 +116,7 @@ class _CommonTables:
         if trace is self.first:
             return {node: node for node in range(len(trace.ops))}
         try:
-            pairs = {pair for in_pass in match_graphs(self.first, trace) for pair in in_pass.items()}
+            pairs = {pair for in_pass in match_graphs(self.first, trace).values() for pair in in_pass.items()}
         except ValueError:  # a hook can change the graph, for example by replacing the output of a module
             pairs = set()
         numbers = _keep_one_to_one(pairs)
@@ -289,21 +289,33 @@ def _locate_keys(keys: Sequence[Key], order: Sequence[Key]) -> list[int]:
     return places
 
 
-def match_graphs(this: TraceData, other: TraceData) -> list[dict[int, int]]:
-    """For each pass, map the number of a node in ``other`` to its number in ``this``.
+def match_graphs(this: TraceData, other: TraceData) -> dict[tuple[int, int], dict[int, int]]:
+    """For each pass that both traces have, map the number of a node in ``other`` to its number in ``this``.
+
+    The keys are the indexes of the pass in the two traces.
 
     Raises:
-        ValueError: the graphs of the two traces differ; the message says where.
+        ValueError: no pass is in both traces, or their graphs differ; the message says where.
     """
-    if len(this.roots) != len(other.roots):
+    pairs = _pair_passes(this, other)
+    if not pairs and (this.roots or other.roots):
         raise ValueError(
-            _("These traces are not of the same program: this one has {here}, the other {there}.").format(
+            _("No backward pass is in both traces: this one has {here}, the other {there}.").format(
                 here=pluralize(len(this.roots), _("{count} backward pass"), _("{count} backward passes")),
                 there=f"{len(other.roots):,}",
             )
         )
     this_graph, other_graph = _Graph(this), _Graph(other)
-    return [_match_pass(this_graph, other_graph, pass_id) for pass_id in range(len(this.roots))]
+    return {pair: _match_pass(this_graph, other_graph, *pair) for pair in pairs}
+
+
+def _pair_passes(this: TraceData, other: TraceData) -> list[tuple[int, int]]:
+    """List the passes of equal place or, if one trace has fewer passes, of equal number in their recordings."""
+    if len(this.roots) == len(other.roots):
+        return [(pass_id, pass_id) for pass_id in range(len(this.roots))]
+    theirs = {other.pass_number(pass_id): pass_id for pass_id in range(len(other.roots))}
+    numbers = ((pass_id, this.pass_number(pass_id)) for pass_id in range(len(this.roots)))
+    return [(pass_id, theirs[number]) for pass_id, number in numbers if number in theirs]
 
 
 class _Graph:
@@ -336,13 +348,13 @@ class _Graph:
         return place
 
 
-def _match_pass(one: _Graph, two: _Graph, pass_id: int) -> dict[int, int]:
+def _match_pass(one: _Graph, two: _Graph, pass_id: int, other_pass_id: int) -> dict[int, int]:
     """Map the number of a node in ``two`` to its number in ``one``, walking both graphs from the roots of a pass.
 
     Raises:
         ValueError: the walk reaches a place where the graphs differ; the message says which.
     """
-    roots = one.roots(pass_id), two.roots(pass_id)
+    roots = one.roots(pass_id), two.roots(other_pass_id)
     if len(roots[0]) != len(roots[1]):
         raise ValueError(
             _(

@@ -2,17 +2,18 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from hookviz.analysis.alignment import match_graphs
-from hookviz.support.messages import N_, _, join_list
+from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.support.table import ShownRow
-from hookviz.trace import HOOK_KINDS, Step, TraceData
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, Step, TraceData
+from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.notes import PART_NOTES
-from hookviz.trace.rows import renumber
+from hookviz.trace.rows import StepRow, renumber
 from hookviz.trace.sentences import format_values
 from hookviz.trace.values import Value, flatten_numbers, format_number, is_same_value
 
@@ -87,12 +88,9 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
     Raises:
         ValueError: the graphs of the two traces differ.
     """
-    numbers = match_graphs(this, other)
-    own_numbers = [{node: node for node in in_pass.values()} for in_pass in numbers]
-    this_steps, other_steps = _KeyedSteps(this, own_numbers), _KeyedSteps(other, numbers)
+    this_steps, other_steps = _key_steps(this, other)
     rows = _compare_gradients(this_steps, other_steps)
-    firings = list(this_steps.firings.items()), list(other_steps.firings.items())
-    first, is_cause = _find_first_firing(*firings) if rows else (None, False)
+    first, is_cause = _find_first_firing(this_steps, other_steps) if rows else (None, False)
     if first is not None:
         side = 0 if first.trace is this else 1
         is_cause = is_cause and not any(_precedes(row.steps[side], first) for row in rows)
@@ -102,15 +100,18 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
     sentences = [_summarise(this, rows, first, is_cause, has_firings=has_firings, has_unobserved=has_unobserved)]
     aside = "" if not rows or (first and is_cause) else _describe_aside(this_steps, other_steps)
     sentences += [text for text in (aside, unobserved) if text]
-    keys = {**this_steps.gradients, **other_steps.gradients}
-    hidden = sum(this_steps.is_hidden(key) or other_steps.is_hidden(key) for key in keys)
-    if hidden:
-        sentences.append(
-            _("Gradients that could not be compared, because their numbers are not known: {count}.").format(
-                count=hidden
-            )
-        )
+    sentences += _describe_lone_hooks(this_steps, other_steps, first if is_cause else None)
+    sentences += _describe_uncompared(this_steps, other_steps)
     return Differences(rows, first, is_cause, sentences)
+
+
+def _key_steps(this: TraceData, other: TraceData) -> tuple["_KeyedSteps", "_KeyedSteps"]:
+    """Return the steps of two traces under the keys that they share."""
+    matched = match_graphs(this, other)
+    is_whole = len(matched) == max(len(this.roots), len(other.roots))
+    own = {here: (here, {node: node for node in numbers.values()}) for (here, _there), numbers in matched.items()}
+    theirs = {there: (here, numbers) for (here, there), numbers in matched.items()}
+    return _KeyedSteps(this, own, is_whole=is_whole), _KeyedSteps(other, theirs, is_whole=is_whole)
 
 
 def _step_index(row: Difference) -> int:
@@ -139,14 +140,21 @@ def _summarise(
     if first is not None and first.hook is not None:
         which = _(_THIS_TRACE) if first.trace is this else _(_OTHER_TRACE)
         arguments = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
-        return (
-            _("Gradients that differ: {count}. The difference begins with {hook} on {on}, step {step} of {which}.")
-            if is_cause
-            else _(
+        if is_cause:
+            text = N_(
+                "Gradients that differ: {count}. The difference begins with {hook} on {on}, step {step} of {which}."
+            )
+        elif first.kind in FORWARD_HOOK_KINDS:
+            text = N_(
+                "Gradients that differ: {count}. The values of the forward differ, too. The first hook to receive such "
+                "a value is {hook} on {on}, step {step} of {which}."
+            )
+        else:
+            text = N_(
                 "Gradients that differ: {count}. They differ before any observed hook changes one. The first "
                 "hook to receive such a gradient is {hook} on {on}, step {step} of {which}."
             )
-        ).format(count=len(rows), **arguments)
+        return _(text).format(count=len(rows), **arguments)
     if has_unobserved:
         return _("Gradients that differ: {count}. No observed hook causes the difference.").format(count=len(rows))
     if has_firings:
@@ -203,17 +211,59 @@ def _describe_aside(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> st
     return ""
 
 
+def _describe_lone_hooks(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps", named: Step | None) -> Iterator[str]:
+    """Yield the hooks that only one trace saw fire, without that of the firing ``named``."""
+    for steps, counterparts, which in _iter_sides(this_steps, other_steps):
+        places = {key[:-1] for key in counterparts.firings}
+        common = {_identify_hook(step) for step in counterparts.firings.values()}
+        common |= {_identify_hook(step) for key, step in steps.firings.items() if key[:-1] in places}
+        common |= {_identify_hook(named)} if named else set()
+        lone = [step for step in steps.firings.values() if _identify_hook(step) not in common]
+        names = dict.fromkeys(_name_hook(step.hook) for step in lone if step.hook)
+        if names:
+            yield _("Hooks that were seen to fire only in {which}: {hooks}.").format(
+                which=which, hooks=join_first([*names])
+            )
+
+
+def _name_hook(hook: Hook) -> str:
+    names = {"kind": name_of_kind(hook.kind), "hook": hook.label, "on": hook.on}
+    return _("{kind} {hook} on {on}").format(**names)
+
+
+def _identify_hook(step: Step) -> tuple[str, str, str]:
+    """What a hook of one trace and the same hook of the other have in common: its name, place and kind."""
+    return ("", step.on, step.kind) if step.hook is None else (step.hook.name, step.hook.on, step.kind)
+
+
+def _describe_uncompared(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> Iterator[str]:
+    """Yield how many passes and gradients could not be compared."""
+    if not this_steps.is_whole:
+        here, there = (f"{len(steps.trace.roots):,}" for steps in (this_steps, other_steps))
+        text = _(
+            "Only the passes that both traces have were compared, {count}: this trace has {here}, the other {there}."
+        )
+        yield text.format(count=f"{this_steps.count:,}", here=here, there=there)
+    keys = {**this_steps.gradients, **other_steps.gradients}
+    hidden = sum(this_steps.is_hidden(key) or other_steps.is_hidden(key) for key in keys)
+    if hidden:
+        text = _("Gradients that could not be compared, because their numbers are not known: {count}.")
+        yield text.format(count=hidden)
+
+
 # -- the steps of a trace under keys that both traces share
 
 
 class _KeyedSteps:
     """The gradients and the firings of a trace by their ``StepKey``.
 
-    ``numbers`` maps, for each pass, the numbers of this trace's nodes to the numbers that both traces share.
+    ``passes`` has each pass that both traces have: the index that they share, and the numbers of this trace's nodes →
+    the numbers that they share. ``is_whole`` says that no trace has another pass, ``count`` how many they share.
     """
 
-    def __init__(self, trace: TraceData, numbers: Sequence[dict[int, int]]) -> None:
-        self.trace, self._numbers = trace, numbers
+    def __init__(self, trace: TraceData, passes: Mapping[int, tuple[int, dict[int, int]]], *, is_whole: bool) -> None:
+        self.trace, self._passes, self.is_whole = trace, passes, is_whole
+        self.count = len(passes)
         self._counts: Counter[StepKey] = Counter()
         self.gradients: dict[StepKey, int] = {}
         """Key → the index of the step that holds the gradient."""
@@ -225,10 +275,17 @@ class _KeyedSteps:
         for index in range(len(trace.rows)):
             self._add(index)
 
+    def compares(self, row: StepRow) -> bool:
+        """Whether a step belongs to a pass of both traces, or to the forward after the last pass of each."""
+        return row.pass_id in self._passes or (self.is_whole and row.pass_id >= len(self.trace.roots))
+
     def _add(self, index: int) -> None:
         row = self.trace.rows[index]
-        node = renumber(self._numbers[row.pass_id], row.node) if row.pass_id < len(self._numbers) else None
-        place = (row.pass_id, node, row.output)
+        if not self.compares(row):
+            return
+        pass_id, numbers = self._passes.get(row.pass_id, (row.pass_id, {}))
+        node = renumber(numbers, row.node)
+        place = (pass_id, node, row.output)
         if row.kind in GRADIENT_KINDS and node is not None:
             # If a full backward hook puts a node before the root, the root's gradient arrives, and is not a seed.
             kind = "arrive" if row.kind == "seed" else row.kind
@@ -239,7 +296,7 @@ class _KeyedSteps:
             self.unknown_hooks[self._make_key(*place, row.kind)] = self.trace.steps[index]
         elif row.kind in HOOK_KINDS:
             step = self.trace.steps[index]
-            target = place if row.call is None and node is not None else (row.pass_id, step.on)
+            target = place if row.call is None and node is not None else (pass_id, step.on)
             self.firings[self._make_key(*target, row.kind, step.hook.name if step.hook else "")] = step
             if row.kind == "post_accumulate_hook" and row.subject == "gradient":
                 self.gradients[*place, "accumulate", 0] = index  # the value that stays in .grad
@@ -312,15 +369,14 @@ def _distance(x: complex, y: complex) -> float:
 # -- the first firing that differs
 
 
-def _find_first_firing(
-    ours: Sequence[tuple[StepKey, Step]], theirs: Sequence[tuple[StepKey, Step]]
-) -> tuple[Step | None, bool]:
+def _find_first_firing(this_steps: _KeyedSteps, other_steps: _KeyedSteps) -> tuple[Step | None, bool]:
     """Find the first firing that differs between two traces, and whether it causes the difference.
 
     A hook that only one trace has, and that kept the gradient, makes no difference and is skipped.
     """
+    ours, theirs = list(this_steps.firings.items()), list(other_steps.firings.items())
     positions = [{key: i for i, (key, _ignored) in enumerate(firings)} for firings in (ours, theirs)]
-    moments = [_count_common_steps(firings) for firings in (ours, theirs)]
+    moments = [_count_common_steps(steps) for steps in (this_steps, other_steps)]
     i = j = 0
     while i < len(ours) or j < len(theirs):
         only_ours = ours[i][1] if i < len(ours) and positions[1].get(ours[i][0], -1) < j else None
@@ -340,10 +396,10 @@ def _find_first_firing(
     return None, False
 
 
-def _count_common_steps(firings: Sequence[tuple[StepKey, Step]]) -> list[int]:
+def _count_common_steps(steps: _KeyedSteps) -> list[int]:
     """For each step, the number of steps before it. Hook steps are not counted: the traces may have different hooks."""
-    rows = firings[0][1].trace.rows if firings else []
-    return list(accumulate((row.kind not in HOOK_KINDS for row in rows), initial=0))
+    rows = steps.trace.rows if steps.firings else []
+    return list(accumulate((row.kind not in HOOK_KINDS and steps.compares(row) for row in rows), initial=0))
 
 
 def _agree(one: Step, other: Step) -> bool:

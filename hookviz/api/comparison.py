@@ -9,7 +9,7 @@ from hookviz.api.trace import Trace, data_of
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.printable import describe_type
 from hookviz.support.table import Table, cells_of, head_of
-from hookviz.trace import Step
+from hookviz.trace import FORWARD_HOOK_KINDS, Step
 
 if TYPE_CHECKING:
     from hookviz.player.payload import Content
@@ -59,14 +59,18 @@ class Comparison(Displayable, Table[Difference]):
         if mark < 0 or self.first is None or self.first.hook is None:
             return self.sentence
         arguments = {"hook": self.first.hook.label, "on": self.first.on, "step": mark + 1}
-        text = (
-            N_("Gradients that differ: {count}. The difference begins at step {step}, with {hook} on {on}.")
-            if self._first_is_cause
-            else N_(
+        if self._first_is_cause:
+            text = N_("Gradients that differ: {count}. The difference begins at step {step}, with {hook} on {on}.")
+        elif self.first.kind in FORWARD_HOOK_KINDS:
+            text = N_(
+                "Gradients that differ: {count}. The values of the forward differ, too. The first hook to receive such "
+                "a value is {hook} on {on}, step {step}."
+            )
+        else:
+            text = N_(
                 "Gradients that differ: {count}. They differ before any observed hook changes one. The first "
                 "hook to receive such a gradient is {hook} on {on}, step {step}."
             )
-        )
         return join_sentences([_(text).format(count=len(self), **arguments), *self._remarks])
 
     def _find_first_on_timeline(self, content: "Content") -> int:

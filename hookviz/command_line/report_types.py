@@ -45,7 +45,9 @@ class FindingRecord(TypedDict):
     ]
     file: File
     line: Line
-    line_role: Annotated[str, Meta(description="What that line does: cuts the graph, registered the hook, …")]
+    line_role: Annotated[
+        str, Meta(description="What that line does: NaN begins there, it cuts the graph, registered the hook, …")
+    ]
     step: Annotated[int | None, Meta(description="The step that shows it, counted from 0; null if none does.")]
     passes: Annotated[list[int], Meta(description="Where it holds, counted from 0; empty if it is about the whole.")]
     when: Annotated[str, Meta(description="The same in words; empty if the recording has a single pass.")]

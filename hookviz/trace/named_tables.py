@@ -8,6 +8,7 @@ from hookviz.support.messages import N_, _
 from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, NODE_HOOK_KINDS, ON_TENSOR_KINDS, STEP_HOOK_KINDS
 from hookviz.trace.hooks import Hook, HookLabels, LabelledHook
 from hookviz.trace.lookup import Lookup, table_sizes
+from hookviz.trace.notes import STOP_NOTES
 from hookviz.trace.rows import HookPlace, HookRow, NodeOutput, ReturnedPart, StepRow, TensorRow
 from hookviz.trace.tables import TraceTables
 from hookviz.trace.unfired_rows import UnfiredRow
@@ -92,6 +93,11 @@ class NamedTables(TraceTables):
     def has_raised(self) -> bool:
         """Whether an exception left the block, and so ended the recording: others were caught by the program."""
         return any(note.fact == "raised" for note in self.remarks)
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether an exception or ``record(until=...)`` ended the recording: what came later is not known."""
+        return self.has_raised or any(note.fact in STOP_NOTES for note in self.remarks)
 
     def value(self, index: Any) -> Values:
         """Return the value with this index; a tuple for a tuple of indexes."""

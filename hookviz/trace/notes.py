@@ -9,6 +9,9 @@ from hookviz.trace.hook_facts import name_of_kind
 PART_NOTES = ("part", "part.forward")
 """Notes that only a part of a model was recorded."""
 
+STOP_NOTES = ("until.gradient", "until.output", "until.loss", "until.function")
+"""Notes that ``record(until=...)`` stopped the recording."""
+
 VERBATIM = "verbatim"
 """The fact of a text that is shown as it is, such as the repr of a user's object."""
 

@@ -236,7 +236,7 @@ def update_nothing() -> None:
 
 
 def test_an_update_that_a_condition_may_leave_out_is_not_said_to_be_in_vain() -> None:
-    assert only(update_nothing, "rebound").line_role == "step"
+    assert only(update_nothing, "rebound").line_role == "cause"
     assert find(look_only) == []
 
 

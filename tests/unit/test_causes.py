@@ -167,9 +167,10 @@ def test_a_product_overflows_only_if_what_it_takes_does_not(number: float, weigh
     with hv.record(net) as trace:
         out = net(x)
         out.sum().backward()
-    text = only_finding(trace).text
-    assert ("it adds up 4 products of numbers up to" in text) == is_shown
-    assert is_shown or "the cause was not seen" in text
+    finding = only_finding(trace)
+    assert ("it adds up 4 products of numbers up to" in finding.text) == is_shown
+    assert is_shown or "the cause was not seen" in finding.text
+    assert (finding.certainty, finding.line_role) == ("proven" if is_shown else "open", "begins")
 
 
 def add_and_mask(x: torch.Tensor) -> torch.Tensor:

@@ -94,7 +94,12 @@ def test_a_hook_with_another_result_is_the_first_difference() -> None:
 def test_a_hook_that_returns_none_is_not_blamed() -> None:
     with_hook, without = record_scene({"e": silent("looks"), "c": c_hook}), record_scene({})
     assert first_hook(with_hook.diff(without)) == ("c_hook", "c")
-    assert record_scene({"c": silent("looks")}).diff(without).first is None
+    difference = record_scene({"c": silent("looks")}).diff(without)
+    assert difference.first is None
+    assert difference.sentence == (
+        "No gradient differs between the two traces. Hooks that were seen to fire only in this trace: tensor hook "
+        "looks on c."
+    )
 
 
 def test_an_in_place_edit_differs_from_a_replacement() -> None:
@@ -249,6 +254,39 @@ def test_backward_passes_are_compared_one_by_one() -> None:
     assert (first_hook(difference), difference.first.pass_id) == (("double", "y"), 1)
 
 
+def test_of_traces_that_stopped_at_different_passes_the_common_ones_are_compared() -> None:
+    def run(total: int, keep: int | None = None) -> hv.Trace:
+        a = leaf(2.0)
+        a.register_hook(double)
+        with hv.record(keep=keep) as trace:
+            for number in range(1, total + 1):
+                a.grad = None
+                (a * number).backward()
+            (a * 2).exp()
+        return trace
+
+    common = "were compared, 2: this trace has 4, the other 2."
+    for other in (run(2), run(3, keep=2)):
+        for comparison in (run(4).diff(other), other.diff(run(4))):
+            assert len(comparison) == 0 and "Only the passes that both traces have" in comparison.sentence
+        assert run(4).diff(other).sentence.endswith(common)
+        assert common in run(4).diff(other).content()["notes"][0]
+
+
+def test_a_value_of_the_forward_is_not_called_a_gradient() -> None:
+    def run(factor: float) -> hv.Trace:
+        net = Net()
+        net.l1.register_forward_hook(silent("look"))
+        x = torch.full((1, 1), factor)
+        with hv.record(net) as trace:
+            net(x).sum().backward()
+        return trace
+
+    difference = run(1.0).diff(run(3.0))
+    for sentence in (difference.sentence, difference.content()["notes"][0]):
+        assert "The first hook to receive such a value is look on net.l1" in sentence
+
+
 def test_a_gradient_in_only_one_trace_has_no_amount() -> None:
     def stop(grad: torch.Tensor) -> None:
         raise ValueError("stop")
@@ -368,7 +406,7 @@ def test_different_graphs_are_refused_with_the_first_different_node(case: str) -
         record_graph(one).diff(record_graph(other))
 
 
-def test_different_numbers_of_passes_are_refused() -> None:
+def test_traces_without_a_common_pass_are_refused() -> None:
     with pytest.raises(ValueError, match=r"this one has 1 backward pass, the other 0"):
         record_scene({}).diff(hv.Trace())
 

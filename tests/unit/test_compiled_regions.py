@@ -97,6 +97,7 @@ def test_a_model_that_somebody_else_compiled_keeps_its_names_and_its_cause() -> 
     assert (unfired.on, unfired.cause, unfired.is_proven) == ("net.0", "compiled", False)
     assert [finding.severity for finding in trace.findings] == ["remark"]
     assert "on net.0 was not seen to fire." in trace.findings[0].sentence
+    assert "hook not seen to fire" in str(trace.findings)
 
 
 class Parted(nn.Module):

@@ -1,5 +1,6 @@
 """Why a forward did not call one of its parts, read in its text: each program keeps its objects to itself."""
 
+import copy
 import types
 from typing import Any
 
@@ -125,6 +126,31 @@ def test_a_module_of_another_name_did_not_run_in_the_place_of_a_silent_one() -> 
 
     finding = find_silent(program)
     assert finding.kind == "not_called" and "teacher" not in finding.cause
+
+
+class Stack(nn.Module):
+    """Copies the layer that it is given, as ``nn.TransformerEncoder`` does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.same = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.layers = nn.Sequential(copy.deepcopy(self.layer), nn.ReLU(), nn.Linear(4, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(self.same(x))  # type: ignore[no-any-return]
+
+
+def test_modules_elsewhere_that_may_be_copies_of_a_silent_one_are_named() -> None:
+    def program() -> None:
+        net = Stack()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        net.layer.register_forward_hook(look)
+        net(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+
+    finding = find_silent(program)
+    assert "does not name layer. Modules of the same class, with parameters of the same shapes, were" in finding.cause
+    assert "called and may be copies: net.layers.0. " in finding.cause, "neither what is beside it, nor another shape"
 
 
 def test_what_called_the_parts_of_a_module_is_named_though_both_are_gone() -> None:

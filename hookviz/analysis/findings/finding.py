@@ -11,7 +11,8 @@ from hookviz.trace import Hook, TraceData
 from hookviz.trace.sentences import format_pass_number, format_step_number
 
 _LINE_ROLES = {
-    "step": N_("line {line}"),
+    "begins": N_("line {line}"),
+    "cause": N_("line {line}"),
     "cuts": N_("line {line} (cuts the graph)"),
     "backward": N_("line {line} (the backward that returns None)"),
     "derivative": N_("line {line} (the backward of the Function)"),
@@ -39,7 +40,7 @@ _LINE_ROLES = {
 About = Literal["hook", "parameter", "value", "training", "program"]
 """What a finding is about."""
 Certainty = Literal["proven", "likely", "open"]
-"""Whether the recording proves what a finding says, makes it likely, or leaves it open."""
+"""Whether the recording proves the cause of a finding, makes it likely, or leaves it open."""
 
 SEVERITIES = ("error", "warning", "remark")
 """The severities of findings, the worst first."""
@@ -151,7 +152,7 @@ _VALUE_KINDS = (
     "raw_scores",
     "broadcast",
 )
-_CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("open")}
+_CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("cause open")}
 _SEVERITY_NAMES = {
     "error": N_("error"),
     "warning": N_("warning"),
@@ -204,8 +205,9 @@ class Finding(ShownRow):
     no line, the line of the hook."""
     file: str | None = None
     """The file of that line, relative to the working directory, or ``In [4]`` for a notebook cell."""
-    line_role: str = "step"
-    """What the line does: it runs at the ``step``, ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
+    line_role: str = ""
+    """What the line does; empty without a line. A wrong value ``begins`` there, or it is the ``cause`` of which the
+    sentences speak. It ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
     ``derivative`` of a Function, is that of the ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the
     handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
@@ -283,7 +285,7 @@ SURPRISES = ("early", "again", "kept", "ignored", "undefined")
 def name_of_finding(finding: Finding) -> str:
     """Name the kind of a finding, such as "shared parameter"."""
     if is_about_silence(finding):
-        return _("hook did not fire")
+        return _("hook not seen to fire") if finding.certainty == "open" else _("hook did not fire")
     if finding.about == "hook" and finding.kind in SURPRISES:
         return _("surprising hook")
     return name_of_kind(finding.kind)
@@ -315,10 +317,16 @@ def describe_passes(passes: Collection[int], trace: TraceData) -> str:
     >>> trace = TraceData(roots=[[(0, 0)]] * 5)
     >>> describe_passes([0], trace), describe_passes(range(5), trace), describe_passes([1, 3], trace)
     ('only in pass 1', 'in 5 of 5 passes', 'in 2 of 5 passes')
+    >>> from hookviz.trace import Note
+    >>> trace.remarks.append(Note.of("raised", error="ValueError"))
+    >>> describe_passes([4], trace)
+    'in pass 5, the last that was recorded'
     """
     total = len(trace.roots)
     if total < 2 or not passes:
         return ""
+    if [*passes] == [total - 1] and trace.ended_early:
+        return _("in pass {number}, the last that was recorded").format(number=format_pass_number(trace, total - 1))
     if len(passes) == 1:
         return _("only in pass {number}").format(number=format_pass_number(trace, next(iter(passes))))
     return _("in {count} of {total} passes").format(count=f"{len(passes):,}", total=f"{total:,}")
@@ -331,7 +339,7 @@ def describe_pass(trace: TraceData, finding: Finding) -> str:
     return _("Pass {number}").format(number=format_pass_number(trace, trace.rows[finding.step].pass_id))
 
 
-def put_line(finding: Finding, place: CodePlace | None, role: str = "step") -> Finding:
+def put_line(finding: Finding, place: CodePlace | None, role: str = "cause") -> Finding:
     """Add the line of a finding, if it is known, and what that line does."""
     if place is None:
         return finding

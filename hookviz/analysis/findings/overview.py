@@ -96,7 +96,8 @@ def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
     place = lines.line(trace.steps[finding.step])
     if place is None or place.line is None:
         return finding
-    return replace(finding, line=place.line, file=lines.sources[place.source].file)
+    role = "begins" if finding.about == "value" else "cause"
+    return replace(finding, line=place.line, file=lines.sources[place.source].file, line_role=role)
 
 
 # -- nothing was found

@@ -15,7 +15,15 @@ from hookviz.analysis.findings.hooks.program_text import (
     find_replaced_parameter,
     find_use_of_weights,
 )
-from hookviz.analysis.findings.hooks.timeline import ALL_FACTS, Fact, Timeline, between, find_other_home, find_twin
+from hookviz.analysis.findings.hooks.timeline import (
+    ALL_FACTS,
+    Fact,
+    Timeline,
+    between,
+    find_copies,
+    find_other_home,
+    find_twin,
+)
 from hookviz.analysis.findings.hooks.transformed_code import (
     compiled_before,
     in_graph_of_transform,
@@ -24,7 +32,7 @@ from hookviz.analysis.findings.hooks.transformed_code import (
     transformed_passes,
 )
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.support.messages import join_list
+from hookviz.support.messages import join_list, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.hook_facts import HOOK_FACTS, ON_TENSOR_KINDS, name_of_kind
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
@@ -63,8 +71,15 @@ def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
     if forward is None and hook.used:
         forward = find_use_of_weights(timeline.trace, hook.on)
     if forward is not None or has_caller:
-        return forward or timeline.find_missed_call(hook)
+        return forward or _add_copies(timeline.find_missed_call(hook), find_copies(timeline, hook))
     return find_other_home(timeline, hook) if hook.inner else find_twin(timeline, hook)
+
+
+def _add_copies(missed: Place | None, copies: Place | None) -> Place | None:
+    """Add to why a forward did not call a module the modules that may be copies of it."""
+    if missed is None or copies is None:
+        return missed or copies
+    return missed._replace(sentence=join_sentences([missed.sentence, copies.sentence]))
 
 
 _NOT_CALLED = ("bypassed", "bypassed.inner", "discarded", "never_called", "not_called", "owner_not_called")

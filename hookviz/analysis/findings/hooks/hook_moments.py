@@ -50,6 +50,7 @@ def _find_early_read(trace: TraceData, steps: list[tuple[int, int]]) -> Finding 
         "remark",
         line=hook.line + read.lineno - 1,
         file=hook.file,
+        line_role="cause",
         advice=_("Use the argument of the hook, or register it with register_post_accumulate_grad_hook."),
         certainty="likely",
         hooks=hooks,

@@ -134,6 +134,7 @@ def _describe_lost(steps: list[tuple[int, Hook]], statement: ast.stmt) -> Findin
         "warning",
         line=(hook.line or 1) + statement.lineno - 1,
         file=hook.file,
+        line_role="cause",
         cause=_("{code} makes a new tensor, and nothing uses it.").format(code=ast.unparse(statement)),
         advice=advice.format(**names),
         hooks=hooks,

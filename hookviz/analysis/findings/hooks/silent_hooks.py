@@ -22,7 +22,7 @@ _FOLLOW_OPS = N_(
     "line that cuts."
 )
 _NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used for {root}.")
-_ROLES = {FORWARD: "step", MISSED: "step", REPLACED: "replaces"}
+_ROLES = {FORWARD: "cause", MISSED: "cause", REPLACED: "replaces"}
 """Kind of place → what its line does, if it does not cut the graph."""
 
 _OF_ALL = ("frozen", "no_forward", "not_called")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from hookviz.analysis.findings.parameters.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
-from hookviz.support.messages import _, join_list
+from hookviz.support.messages import _, join_first, join_list
 from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, UnfiredRow
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, list_outer_paths
@@ -300,6 +300,40 @@ def _list_of_class(timeline: Timeline, kind: str) -> dict[str, int]:
         if row.kind == kind and any(name.startswith(f"{row.name}.") for name in names):
             found.setdefault(row.name, step)
     return found
+
+
+def find_copies(timeline: Timeline, hook: UnfiredRow) -> Place | None:
+    """Return the calls of modules elsewhere that have the class of the owner of a hook, and parameters of its shapes.
+
+    ``nn.TransformerEncoder`` copies the layer that it is given, and a hook on that layer does not fire. Modules beside
+    the owner are left out: most nets have equal layers.
+    """
+    owner = hook.on if hook.kind in MODULE_HOOK_KINDS else hook.on.rpartition(".")[0]
+    shapes = _list_shapes(timeline.trace, owner)
+    rows = [(step, timeline.module_at(step)) for step in timeline.first_calls] if shapes else []
+    found = {
+        row.name: step
+        for step, row in reversed(rows)
+        if row.kind == hook.owner
+        and row.name.rpartition(".")[0] != owner.rpartition(".")[0]
+        and _list_shapes(timeline.trace, row.name) == shapes
+    }
+    if not found:
+        return None
+    text = _("Modules of the same class, with parameters of the same shapes, were called and may be copies: {names}.")
+    names = list(found)[::-1]
+    return Place(TWIN, text.format(names=join_first(names, MAX_TWINS)), found[names[0]])
+
+
+def _list_shapes(trace: TraceData, module: str) -> set[tuple[str, tuple[int, ...]]]:
+    """Return the parameters of a module, each by its name in it and its shape; empty if they were not recorded."""
+    start = f"{module}."
+    return {
+        (name.removeprefix(start), tuple(row.shape))
+        for row in trace.parameters
+        for name in row.names
+        if name.startswith(start)
+    }
 
 
 def find_other_home(timeline: Timeline, hook: UnfiredRow) -> Place | None:

@@ -82,7 +82,7 @@ class Place(NamedTuple):
     def line_role(self) -> str:
         """What its line does, as ``Finding.line_role`` names it."""
         if self.code is None or self.key not in (*CUTS, "no_grad", "inference"):
-            return "step"
+            return "cause"
         return _ROLES.get(self.key, "cuts" if self.is_proven else "may_cut")
 
 

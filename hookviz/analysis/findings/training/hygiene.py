@@ -173,7 +173,7 @@ def _explain_skipping(facts: TrainingFacts, finding: Finding, steps: Sequence[in
     text = _("The scale was {scale} each time, although update() makes it smaller after a skipped step.")
     advice = _("Make one GradScaler before the loop, and call its update() after each step.")
     finding = replace(finding, cause=text.format(scale=f"{scales.pop():,g}"), advice=advice)
-    return put_line(finding, find_optimizer_call(facts.trace, "GradScaler"), "step")
+    return put_line(finding, find_optimizer_call(facts.trace, "GradScaler"))
 
 
 _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (

@@ -204,7 +204,7 @@ def find_functional_dropouts(facts: TrainingFacts) -> Iterator[Finding]:
         ).format(on=_name_modules(trace, modules))
         finding = Finding(min(modules.values()), "always_drops", sentence, "remark")
         advice = _("Pass training=self.training, or use torch.nn.Dropout.")
-        yield put_line(replace(finding, advice=advice), place, "step")
+        yield put_line(replace(finding, advice=advice), place)
 
 
 def _list_droppings(trace: TraceData, regions: Iterable[Region]) -> Iterator[CodePlace]:

@@ -353,4 +353,4 @@ def _judge(facts: TrainingFacts, row: TensorRow, written: list[int]) -> Iterator
     if place is not None and model:
         text = _("{code} makes a tensor and not a parameter.").format(code=read_code(trace, place))
         finding = replace(finding, cause=text)
-    yield put_line(finding, place, "step")
+    yield put_line(finding, place)

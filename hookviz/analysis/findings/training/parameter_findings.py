@@ -91,7 +91,7 @@ def _make_cleared(facts: TrainingFacts, numbers: list[int]) -> Finding:
 def _add_clearing(facts: TrainingFacts, finding: Finding) -> Finding:
     """Add where gradients were cleared, and what to do: a step before the pass comes too early."""
     last = max(facts.trace.updates, key=lambda row: row.step)
-    finding = put_line(add_update_line(finding, last), find_clearing(facts.trace, last), "step")
+    finding = put_line(add_update_line(finding, last), find_clearing(facts.trace, last), "clears")
     if not facts.steps_come_first:
         return replace(finding, advice=_("Call zero_grad() before backward(), or after step()."))
     cause = _("The first step came before the first pass: in each round, step() runs before backward().")
@@ -129,7 +129,7 @@ def find_marked(facts: TrainingFacts) -> Iterator[Finding]:
         finding = _make_update_finding(facts, numbers, "not_frozen", text, "warning", mark=mark)
         cause, advice = _explain_mark(mark)
         finding = replace(finding, cause=cause, advice=advice)
-        yield put_line(finding, find_mark(facts.trace, mark), "step")
+        yield put_line(finding, find_mark(facts.trace, mark))
 
 
 def _is_trained_last(facts: TrainingFacts, number: int) -> bool:

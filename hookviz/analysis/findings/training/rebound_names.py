@@ -62,7 +62,7 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
         advice=_advise(lost[0].name),
         parameters=names,
     )
-    yield put_line(finding, lost[0].place, "step")
+    yield put_line(finding, lost[0].place)
 
 
 def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
@@ -77,7 +77,7 @@ def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
             advice = _("Write {method}_(...), which edits it in place.").format(**words)
             step = facts.trace.updates[0].step
             finding = Finding(step, "rebound", sentence, "warning", certainty="likely", advice=advice)
-            yield put_line(finding, CodePlace(source.file, call.lineno + source.line - 1), "step")
+            yield put_line(finding, CodePlace(source.file, call.lineno + source.line - 1))
 
 
 def _list_dropped(trace: TraceData, tree: ast.Module, starts: list[int]) -> list[ast.Call]:

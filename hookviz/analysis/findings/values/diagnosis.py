@@ -150,7 +150,9 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
     if len(known.of_kind) == len(trace.roots) >= MIN_STUCK and not finding.is_reached:
         finding = _say_stuck(trace, finding, known)
     found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
-    found = replace(found, advice=finding.advice)
+    found = replace(
+        found, advice=finding.advice, certainty="proven" if finding.seen and not finding.is_open else "open"
+    )
     place = _find_cause_line(trace, finding)
     if place is not None:
         return put_line(found, *place)
@@ -177,7 +179,7 @@ def _find_cause_line(trace: TraceData, finding: PassFinding) -> tuple[CodePlace,
     if backward is not None:
         return backward, "derivative"
     place = find_op_line(trace, finding.nodes)
-    return None if place is None else (place, "step")
+    return None if place is None else (place, "begins")
 
 
 def _name_lines(trace: TraceData, nodes: tuple[int, ...]) -> Iterator[str]:

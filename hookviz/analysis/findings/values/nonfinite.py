@@ -222,14 +222,15 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
     if call.takes_grad is False:
         text = _("No input requires grad: it came with the data, or from code without a graph.")
         where = [place for one in _list(row.after) for place in _locate_nonfinite(statistics.value(one))]
-        return PassFinding(index, kind, join_sentences([sentence, text, *where]))
+        return PassFinding(index, kind, join_sentences([sentence, text, *where]), is_open=True)
     suspects = find_suspects(statistics, call.parent, _find_first_node(statistics, row), kind)
     more = list(suspects.sentences)
     sizes = [math.prod(statistics.trace.values[one][0]) for one in _list(row.after)]
     if not more and max(sizes, default=0) > MAX_KEPT_NUMBERS:
         text = _("What made it is not known: of tensors with more than {count} numbers only statistics are kept.")
         more = [text.format(count=MAX_KEPT_NUMBERS)]
-    return PassFinding(index, kind, join_sentences([sentence, *more]), nodes=suspects.places)
+    is_open = not suspects.sentences
+    return PassFinding(index, kind, join_sentences([sentence, *more]), is_open=is_open, nodes=suspects.places)
 
 
 def _find_first_node(statistics: PassStatistics, row: StepRow) -> int:

@@ -22,6 +22,8 @@ class PassFinding(NamedTuple):
     severity: str = "warning"
     seen: bool = True
     """Whether the cause is known; Inf that a module returns for an unknown cause may be a mask."""
+    is_open: bool = False
+    """Whether what brought NaN or Inf is not known, although it is known where it first was."""
     zeros: tuple[str, ...] = ()
     """The parameters that hold only zeros and by which the op multiplies that makes the gradient 0."""
     nodes: tuple[int, ...] = ()
