@@ -183,6 +183,10 @@ class Blocker:
     def __init__(self) -> None:
         self.entered, self.released = threading.Event(), threading.Event()
 
+    def __deepcopy__(self, memo: Any) -> "Blocker":
+        """It is the same for all: Lightning, once imported, copies what ``torch.compile`` is given."""
+        return self
+
     def __call__(self, *_: Any) -> None:
         self.entered.set()
         assert self.released.wait(PATIENCE)

@@ -23,6 +23,7 @@ def new_session() -> Iterator[None]:
 def restart() -> None:
     answer_log._attempts.clear()
     answer_log._merged.clear()
+    answer_log._tests.clear()
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_a_recording_may_end_while_a_thread_is_in_a_compiled_region() -> None:
             assert blocker.entered.wait(PATIENCE)
 
     blocker.run_while_blocked(lambda: compiled(torch.ones(1, 2)), block)
-    assert not torch_patches._recordings_by_thread and not torch_patches._recordings_before_regions
+    assert not torch_patches._recordings_by_thread and not torch_patches._open_regions
 
 
 def tensor_used_in_module_forward() -> Any:

@@ -203,7 +203,7 @@ def test_an_empty_table_tells_of_the_hooks_of_a_model_whose_copy_was_trained() -
 
 def test_troubles_do_not_call_gradients_healthy_if_there_are_other_findings() -> None:
     trace = freeze_first_layer()
-    assert str(trace.findings.values) == "None of the 1 findings is about this."
+    assert str(trace.findings.values) == "The only finding is not about this."
 
 
 def test_a_recorded_inf_without_finding_is_reported() -> None:

@@ -49,7 +49,7 @@ def run(shell: InteractiveShell) -> Iterator[RunCell]:
 
 def test_a_cell_is_recorded_with_its_names_and_keeps_its_value(run: RunCell, shell: InteractiveShell) -> None:
     value, shown, error = run(f"%%hookviz\n{PASS}")
-    assert (value, error) == (6, None) and "Trace: 7 steps, 1 of them hooks" in shown
+    assert (value, error) == (6, None) and "Trace: 7 steps, 1 of them a hook" in shown
     trace = shell.user_ns["trace"]
     assert trace.firings[0].sentence == "look on c replaced the gradient: 1 → 3."
     assert [step.on for step in trace.steps if step.kind == "accumulate"] == ["a", "b"]
