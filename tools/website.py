@@ -160,12 +160,16 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
         (source / name).write_text(make(), encoding="utf-8")
 
 
+TO_ENGLISH_ONLY = re.compile(rf"\]\(({'|'.join(ENGLISH_ONLY)})\.md#[\w-]+\)")
+"""A link to a heading of a page that another language lacks: what stands for it has no such heading."""
+
+
 def translate_pages(source: Path, language: str) -> None:
     """Translate the pages of the site in ``source``; what there is in English alone is a page that leads to it."""
     edition = Edition(language)
     for name in PAGES:
         page = source / f"{name}.md"
-        text = edition.translate_page(page.read_text(encoding="utf-8"))
+        text = TO_ENGLISH_ONLY.sub("](\\1.md)", edition.translate_page(page.read_text(encoding="utf-8")))
         page.write_text(REFERENCE.sub(_link_english, text), encoding="utf-8")
     shutil.rmtree(source / "api")
     (source / "api").mkdir()

@@ -51,7 +51,7 @@ def _parse(given: Sequence[str]) -> argparse.Namespace:
     if first not in {*COMMANDS, *parser._option_string_actions}:
         parser.error(_explain_unknown(first, parser))
     if len(given) == 1 and first in (*TRACE_COMMANDS, "doctor"):
-        parser.error(_explain_missing(first))
+        parser.parse_known_args([first, "", ""])[0].parser.error(_explain_missing(first))
     options, unknown = parser.parse_known_args(given)
     if unknown:
         options.parser.error(_explain_unknown_arguments(unknown, options.parser))

@@ -29,6 +29,7 @@ PYTHON_PRIVATE_NAMES = {
     "_field_defaults",
     "_fields",
     "_getframe",
+    "_option_string_actions",
     "_replace",
 }
 EXEMPT = {

@@ -18,7 +18,7 @@ from tools.questions import write_answers
 from tools.translation.catalogue import Translations, compile_screens, read_translations
 from tools.translation.code_comments import translate_comments
 from tools.translation.markdown_blocks import has_prose, translate_markdown
-from tools.translation.message_sources import COURSE, EXAM, NOTEBOOKS, PACKAGE, QUESTIONS, ROOT, SOLUTIONS
+from tools.translation.message_sources import COURSE, EXAM, NOTEBOOKS, PACKAGE, PAGES, QUESTIONS, ROOT, SOLUTIONS
 
 SCREENS = PACKAGE / "support" / "messages"
 """Where hookviz reads the translations of what it says."""
@@ -92,8 +92,8 @@ class Edition:
 
     @functools.cached_property
     def _anchors(self) -> dict[str, str]:
-        """The names of the headings of all pages, in English → in this language."""
-        pages = [ROOT / "README.md", *sorted(NOTEBOOKS.glob("*.md")), *sorted((ROOT / "site").glob("*.md"))]
+        """The names of the headings of all pages that are translated, in English → in this language."""
+        pages = [ROOT / "README.md", *sorted(NOTEBOOKS.glob("*.md")), *(ROOT / "site" / f"{name}.md" for name in PAGES)]
         headings = [heading for page in pages for heading in HEADING.findall(page.read_text(encoding="utf-8"))]
         return {name_anchor(heading): name_anchor(self._translate(heading)) for heading in headings}
 
