@@ -27,13 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     given = sys.argv[1:] if arguments is None else arguments
-    if not given:
-        write_line(make_overview())
-        return int(ExitStatus.GOOD)
-    options = _parse(given)
-    command: Command = options.run
     try:
-        status = int(command(options))
+        status = _run(given)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # nobody reads on, as in ``| head``; Python must not flush again when it exits
@@ -42,6 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ImportError, IndexError, OSError, ValueError) as error:
         print(f"hookviz: {error}", file=sys.stderr)
         return int(ExitStatus.FAILED)
+
+
+def _run(given: Sequence[str]) -> int:
+    if not given:
+        write_line(make_overview())
+        return int(ExitStatus.GOOD)
+    options = _parse(given)
+    command: Command = options.run
+    return int(command(options))
 
 
 def _parse(given: Sequence[str]) -> argparse.Namespace:
