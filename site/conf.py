@@ -23,14 +23,19 @@ nitpicky = True
 OTHER_PACKAGES = "anywidget|collections|graphviz|ipywidgets|matplotlib|pandas|pathlib|pd|pytest|t|torch|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER_PACKAGES})\..*"),
-    # A path; the type of the rows of a table; what stands for a Trace in an annotation.
-    ("py:.*", r"Path|hookviz\.support\.table\.RowT|hookviz\.trace\.trace\.TraceData"),
+    # A path; the type of the rows of a table; what stands for a Trace in an annotation; bases that nobody uses alone.
+    ("py:.*", r"Path|hookviz\.support\.table\.(RowT|ShownRow)|hookviz\.trace\.trace\.TraceData"),
+    ("py:class", r"hookviz\.integrations\.\w+\._RecordingCallback"),
     ("py:.*", r"(hookviz\.api\.plotting\.)?TracePlots"),
     ("py:exc", "NoPictureError"),
 ]
 index = Path(__file__).with_name("api").joinpath("index.rst")
 names = re.findall(r"(?m)^   ~?([\w.]+)$", index.read_text(encoding="utf-8")) if index.exists() else []
-autosummary_filename_map = {f"hookviz.{name}": name.rpartition(".")[2] for name in names}
+# The callbacks for two trainers have the same names.
+autosummary_filename_map = {
+    f"hookviz.{name}": name.partition(".")[2] if name.startswith("integrations.") else name.rpartition(".")[2]
+    for name in names
+}
 PUBLIC_OF_TABLES = {"dropped", "lacks_passes", "notes", "pass_number", "pass_numbers", "rank", "ranks", "statistics"}
 TABLES = {name for name in (*dir(TraceTables), *TraceTables.__annotations__) if not name.startswith("_")}
 autosummary_context = {
