@@ -17,7 +17,7 @@ from hookviz.api.trace import Trace
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.record_entry import RecordBlock
 from hookviz.recorder.recording import Recording
-from hookviz.recorder.torch_patches import own_recording
+from hookviz.recorder.torch_patches import give_way
 from hookviz.support.messages import _
 from hookviz.support.program_variables import call_among
 
@@ -100,10 +100,7 @@ class CellRecorder:
         name, options = read_options(_arguments(lines[at]))
         block = RecordBlock(options)
         trace = call_among(self._shell.user_ns, block.__enter__)
-        recording = own_recording()
-        assert recording is not None  # it has just begun
-        recording.gives_way = True
-        self._recorded = _RecordedCell(info.raw_cell, name, block, recording, trace)
+        self._recorded = _RecordedCell(info.raw_cell, name, block, give_way(), trace)
 
     def _cell_ended(self, result: Any = None) -> None:
         self._running = None

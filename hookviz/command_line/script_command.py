@@ -139,12 +139,10 @@ def _run_recorded(options: argparse.Namespace) -> int:
     process = os.getpid()
     with program_environment(program, options.is_module):
         block = record(**{name: getattr(options, name) for name in RECORD_OPTIONS})
-        from hookviz.recorder.torch_patches import own_recording
+        from hookviz.recorder.torch_patches import give_way
 
         with block as trace:
-            recording = own_recording()
-            assert recording is not None  # it has just begun
-            recording.gives_way = True
+            recording = give_way()
             status = run_program(program, options.is_module, partial(_end, block))
         if os.getpid() != process:  # a child that the program forked has come to its end here
             raise SystemExit(status)

@@ -102,11 +102,13 @@ def write_markdown(table: Table[Any], above: Sequence[str] = ()) -> list[str]:
     >>> write_markdown(Table([("a|b", "__init__")], ("hook", "on"), lambda row: row))
     ['| hook | on |', '| --- | --- |', '| a\\\\|b | \\\\_\\\\_init\\\\_\\\\_ |']
     """
-    rows = [table.head, ("---",) * len(table.head), *table.texts()] if len(table) else []
-    lines = [f"| {' | '.join(cell if cell == '---' else escape_markdown(cell) for cell in row)} |" for row in rows]
-    around = [[escape_markdown(text)] for text in above], [[escape_markdown(table.caption)]] if table.caption else []
-    blocks = [block for block in (*around[0], lines, *around[1]) if block]
-    return [line for number, block in enumerate(blocks) for line in ([""] * bool(number) + block)]
+    blocks = [[escape_markdown(text)] for text in above]
+    if len(table):
+        head, *rows = ([escape_markdown(cell) for cell in row] for row in (table.head, *table.texts()))
+        blocks.append([f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)])
+    if table.caption:
+        blocks.append([escape_markdown(table.caption)])
+    return [line for number, block in enumerate(blocks) for line in ([""] if number else []) + block]
 
 
 def escape_markdown(text: str) -> str:

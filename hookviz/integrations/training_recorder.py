@@ -13,13 +13,13 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from hookviz.api.trace import Trace
+from hookviz.api.trace import Trace, data_of
 from hookviz.autograd.module_tree import named_parameters
 from hookviz.recorder import record
 from hookviz.recorder.followers.stop_condition import TroubleFile
 from hookviz.recorder.notes import Notes
 from hookviz.recorder.options import RecordOptions
-from hookviz.recorder.torch_patches import own_recording
+from hookviz.recorder.torch_patches import give_way
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import check_flag, describe_type
 from hookviz.trace.values import Value
@@ -64,10 +64,7 @@ class OpenRecording:
     def __init__(self, model: torch.nn.Module, **options: Any) -> None:
         self._block = record(model, **options)
         self.trace = self._block.__enter__()
-        recording = own_recording()
-        assert recording is not None  # it has just begun
-        recording.gives_way = True
-        self._sampler = recording.sampler
+        self._sampler = give_way().sampler
 
     def pause(self) -> None:
         """Record nothing until ``resume``."""
@@ -210,7 +207,7 @@ class StepRecorder(TrainingRecorder):
             steps = f"{self._first}-{self._running}"
             title = _("Training steps {steps}").format(steps=f"{self._first}–{self._running}")
             name = f"steps_{steps}"
-        data = recording.trace._data
+        data = data_of(recording.trace)
         file = TroubleFile(data, Notes(data), self._name_file(name), title)
         file.write(_("{steps} recorded.").format(steps=title))
 

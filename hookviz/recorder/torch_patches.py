@@ -142,6 +142,14 @@ def own_recording() -> "Recording | None":
     return recording if recording is not None and recording.thread == threading.get_ident() else None
 
 
+def give_way() -> "Recording":
+    """Let the recording that the calling thread has just begun end if the program begins one itself; return it."""
+    recording = own_recording()
+    assert recording is not None
+    recording.gives_way = True
+    return recording
+
+
 def optimizer_tracker_here() -> OptimizerTracker | None:
     """Return the tracker of the calling thread's optimizer steps, or None if they are not recorded."""
     recording = own_recording()
