@@ -145,10 +145,7 @@ _LABELS: dict[str, str] = {
     "keys_tab": "Tab",
     "does_tab": N_("next part of the player; after the last part, leave the player"),
     "esc_stays": N_("The player still uses the keys. Press Esc again to give them to the notebook or page around it."),
-    "esc_leaves": N_(
-        "The player's keys are off; the notebook or page around it uses them. In a notebook, the next cell is "
-        "selected: Shift+Enter runs it. Click the player, or reach it with Tab or Shift+Tab, to turn them on again."
-    ),
+    "esc_leaves": N_("The player's keys are off. Click the player to turn them on."),
     "esc_free": N_(
         "The page has the keys now. The keys of the player, such as →, work again as long as nothing "
         "else has the focus."

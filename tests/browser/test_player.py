@@ -170,11 +170,12 @@ def test_player_follows_the_dark_theme_of_jupyterlab_without_violations(open_pag
     assert violations(page, inside=".hv-player") == []
 
 
-def test_shift_enter_in_the_player_runs_the_cell(page: Page, player: Locator) -> None:
+def test_shift_enter_in_the_player_runs_the_next_cell(page: Page, player: Locator) -> None:
     player.evaluate("player => player.scrollIntoView({block: 'start'})")
-    prompt = page.locator(".jp-CodeCell").nth(3).locator(".jp-InputPrompt")
-    before = prompt.inner_text()
+    prompts = page.locator(".jp-CodeCell .jp-InputPrompt")
+    own, following = prompts.nth(3).inner_text(), prompts.nth(4).inner_text()
     player.locator(".hv-sentence").click()
     player.focus()
     press(page, "Shift+Enter")
-    expect(prompt).not_to_have_text(before)
+    expect(prompts.nth(4)).not_to_have_text(following)
+    assert prompts.nth(3).inner_text() == own and player.is_visible()

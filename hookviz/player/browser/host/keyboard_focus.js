@@ -31,13 +31,12 @@ export function makeEscape({ root, say, signal }, panel) {
     setInUse(root, false);
     releaseFocus(root);
     announceNote(isAlone(root) ? "esc_free" : "esc_leaves");
+    selectNextCell(root);
   };
   const escape = () => {
     if (isFullScreen(root)) document.exitFullscreen();
-    else if (warned) {
-      leave();
-      selectNextCell(root);
-    } else {
+    else if (warned) leave();
+    else {
       warned = true;
       announceNote("esc_stays");
     }
@@ -135,7 +134,7 @@ export function handleKeys(root, act, signal) {
     // A held Escape key repeats, and would leave at once.
     if (action === "escape" && event.repeat) return;
     act(action);
-    // Shift+Enter runs the cell: pass the key on to the notebook, which has the focus now.
+    // Shift+Enter goes on in the notebook, which has the focus now: with the next cell, not with that of the player.
     if (event.key === "Enter") document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", event));
   }, signal);
   handleStrayKeys(root, act, signal);

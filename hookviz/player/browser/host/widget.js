@@ -1,8 +1,12 @@
 // The player of a model, in an element of the page.
 
 import { showPlayer } from "../player.js";
+import { scrollToNewPlayer } from "./notebook_output.js";
 
 /** @import { Model } from "../common/types" */
+
+/** Models that were shown before: a notebook makes the outputs of cells anew that it had put away. @type {WeakSet<Model>} */
+const seen = new WeakSet();
 
 /**
  * Shows the model in an element, and returns a function that removes it.
@@ -11,7 +15,11 @@ import { showPlayer } from "../player.js";
 export function render({ model, el }) {
   const { root, close } = showPlayer(model, el);
   const restore = takeOverTwins(root, model.get("twin"));
+  const ending = new AbortController();
+  if (!seen.has(model)) scrollToNewPlayer(root, ending.signal);
+  seen.add(model);
   return () => {
+    ending.abort();
     close();
     restore();
   };
