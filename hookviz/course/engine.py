@@ -436,3 +436,70 @@ class Module:
             return hook(self, grads, self.grad_output)
 
         return through(self.backward_hooks, sent, call_backward_hook)
+
+
+# Modules with a usual mistake
+
+
+class _InSteps(Module):
+    """Calls the module in four steps, which a mistaken module puts together in its own way."""
+
+    def call_pre_hooks(self, x: Any) -> Any:
+        """Run the forward pre-hooks."""
+        (x,) = through(self.forward_pre_hooks, (x,), lambda hook, args: hook(self, args))
+        return x
+
+    def enter(self, x: Any) -> Any:
+        """Make the node at the entrance."""
+        x = Value(x.data, pass_on, (x,))
+        x.grad_fn.register_hook(self.at_the_entrance)
+        return x
+
+    def call_forward_hooks(self, x: Any, output: Any) -> Any:
+        """Run the forward hooks."""
+        return through(self.forward_hooks, output, lambda hook, output: hook(self, (x,), output))
+
+    def leave(self, output: Any) -> Any:
+        """Make the node at the exit."""
+        output = Value(output.data, pass_on, (output,))
+        output.grad_fn.register_hook(self.at_the_exit)
+        return output
+
+
+class LosesForwardPreHooks(_InSteps):
+    def __call__(self, x: Any) -> Any:
+        """Run the forward pre-hooks, and go on with the old input."""
+        self.call_pre_hooks(x)
+        x = self.enter(x)
+        return self.leave(self.call_forward_hooks(x, self.forward(x)))
+
+
+class LosesForwardHooks(_InSteps):
+    def __call__(self, x: Any) -> Any:
+        """Run the forward hooks, and return what ``forward`` returned."""
+        x = self.enter(self.call_pre_hooks(x))
+        output = self.forward(x)
+        self.call_forward_hooks(x, output)
+        return self.leave(output)
+
+
+class EntersEarly(_InSteps):
+    def __call__(self, x: Any) -> Any:
+        """Make the node at the entrance before the forward pre-hooks."""
+        x = self.call_pre_hooks(self.enter(x))
+        return self.leave(self.call_forward_hooks(x, self.forward(x)))
+
+
+class ExitsEarly(_InSteps):
+    def __call__(self, x: Any) -> Any:
+        """Make the node at the exit before the forward hooks."""
+        x = self.enter(self.call_pre_hooks(x))
+        return self.call_forward_hooks(x, self.leave(self.forward(x)))
+
+
+class HasNoEntrance(_InSteps):
+    def __call__(self, x: Any) -> Any:
+        """Register ``at_the_entrance`` on the node that ``x`` has already."""
+        x = self.call_pre_hooks(x)
+        x.grad_fn.register_hook(self.at_the_entrance)
+        return self.leave(self.call_forward_hooks(x, self.forward(x)))

@@ -15,7 +15,6 @@ from hookviz.course.judges import (
     Grad,
     Judge,
     as_float,
-    call_answer,
     call_safely,
     check_callable,
     judge_number,
@@ -44,7 +43,7 @@ def _judge_register(answer: Any) -> Feedback:
     for hook in (print, repr):
         handle, error = call_safely(answer, hooks, hook)
         if error:
-            return Feedback("raised", error)
+            return Feedback("fails", error)
         handles.append(handle)
     if not hooks:
         return Feedback("not_kept")
@@ -52,6 +51,9 @@ def _judge_register(answer: Any) -> Feedback:
         return Feedback("no_handle")
     if len(hooks) == 1:
         return Feedback("overwrites")
+    others: list[Any] = [kept for kept in hooks.values() if kept not in (print, repr)]
+    if others:
+        return Feedback("not_itself", type(others[0]).__name__)
     if list(hooks.values()) != [print, repr]:
         return Feedback("other")
     handles[0].remove()
@@ -157,7 +159,29 @@ def _judge_through(answer: Any) -> Feedback:
     errors = [log for log in logs if isinstance(log, str)]
     if any("mutated" in error or "changed size" in error for error in errors):
         return Feedback("mutated")
-    return Feedback("fails", errors[0]) if errors else Feedback("other")
+    return Feedback("fails", errors[0]) if errors else _explain_through(answer)
+
+
+def _explain_through(answer: Any) -> Feedback:
+    """Send 3 through two hooks, one that doubles and one that returns nothing: say what comes out."""
+    called: list[str] = []
+
+    def doubles(value: float) -> float:
+        called.append("doubles")
+        return value * 2
+
+    def looks(value: float) -> None:
+        called.append("looks")
+
+    for name, functions in (("look_last", (doubles, looks)), ("look_first", (looks, doubles))):
+        called.clear()
+        result, _ = call_safely(answer, OrderedDict(enumerate(functions)), 3.0)
+        again = [hook for hook in set(called) if called.count(hook) > 1]
+        if again:
+            return Feedback("again")
+        if result != 6:
+            return Feedback(name if isinstance(result, float) else "no_number", str(result))
+    return Feedback("other")
 
 
 # Parts of the engine, each in the place of the right one
@@ -167,10 +191,11 @@ _LINES = 100_000
 """The most lines that a learner's backward may run on one graph; the graphs have 16 nodes at most."""
 
 
-def _judge_part(part: str, usual: Mapping[str, Any]) -> Judge:
+def _judge_part(part: str, usual: Mapping[str, Any], explain: Callable[[Any], Feedback | None]) -> Judge:
     """Make a judge of one part of the engine: it is compared with torch on random graphs.
 
     ``usual`` maps usual mistakes to parts that make them: a mistake is recognised by what it leaves in the log.
+    ``explain`` tries out a part with any other mistake, and says what it sees.
     """
 
     def judge(answer: Any) -> Feedback:
@@ -180,14 +205,110 @@ def _judge_part(part: str, usual: Mapping[str, Any]) -> Judge:
         found = find_disagreement(small)
         if found is None:
             return Feedback("right")
-        seed, log = found
+        _, log = found
         if isinstance(log, Failure) and log.kind == EndlessLoopError.__name__:
             return Feedback("endless", f"{_LINES:,}")
         if name := recognise(small, {name: SmallEngine(**{part: mistaken}) for name, mistaken in usual.items()}):
             return Feedback(name)
-        return Feedback("fails", log.text) if isinstance(log, Failure) else Feedback("other", str(seed))
+        seen: Feedback | None = call_safely(explain, answer)[0]  # a part may be anything
+        if seen:
+            return seen
+        return Feedback("fails", log.text) if isinstance(log, Failure) else Feedback("other")
 
     return judge
+
+
+_DICTS = ("tensor_hooks", "retain_hooks", "pre_hooks", "post_hooks")
+
+
+def _run_node(node_class: Any) -> tuple[list[tuple[str, Any]], Any]:
+    """Run a node with two hooks in each dict; return which of them ran with what, and what the node sends."""
+    log: list[tuple[str, Any]] = []
+    node = node_class(lambda grad: (grad * 3, grad * 5), [engine.Value(1.0).grad_fn, engine.Value(1.0).grad_fn])
+
+    def add(name: str, scale: float) -> None:
+        def hook(*given: Any) -> Any:
+            log.append((name, given if len(given) > 1 else given[0]))
+            if name == "retain_hooks":
+                return None
+            return tuple(part * scale for part in given[0]) if isinstance(given[0], tuple) else given[0] * scale
+
+        engine.register(getattr(node, name), hook)
+
+    for name in _DICTS:
+        add(name, 2.0)
+        add(name, 10.0)
+    return log, node.run(1.0)
+
+
+def _explain_node(answer: Any) -> Feedback | None:
+    """Say which hook of a single node is not called, is called again or is given something else."""
+    seen, error = call_safely(_run_node, answer)
+    if error:
+        return None
+    (log, sent), (expected, wanted) = seen, _run_node(engine.Node)
+    counts = {name: sum(entry[0] == name for entry in log) for name in _DICTS}
+    missing = [name for name in _DICTS if not counts[name]]
+    if missing:
+        return Feedback("not_called", ", ".join(missing))
+    if again := [name for name in _DICTS if counts[name] > 2]:
+        return Feedback("again", again[0])
+    if [name for name, _ in log] != [name for name, _ in expected]:
+        return Feedback("order")
+    if different := [entry for entry, right in zip(log, expected, strict=True) if entry != right]:
+        name, given = different[0]
+        return Feedback("given_after" if name == "post_hooks" else "given", name, str(given))
+    return None if sent == wanted else Feedback("sent", str(sent))
+
+
+def _explain_value(answer: Any) -> Feedback | None:
+    """Say what two calls of ``accumulate`` leave in ``.grad``, if that is wrong."""
+    value, error = call_safely(answer, 2.0)
+    if error:
+        return None
+    for number, wanted in ((1.0, 1.0), (10.0, 11.0)):
+        sent, error = call_safely(value.accumulate, number)
+        if error:
+            return None
+        if value.grad != wanted:
+            return Feedback("once" if number == 1 else "twice", str(value.grad))
+        if sent != ():
+            return Feedback("sends", str(sent))
+    return None
+
+
+def _run_and_log(backward: Any, seed: int) -> list[tuple[int, float]]:
+    """Run a pass through a random graph of the lesson's values; return which value got which gradient, in order."""
+    choose, log = random.Random(seed), []
+    values = [engine.Value(choose.uniform(0.5, 1)) for _ in range(3)]
+    for _ in range(9):
+        one, other = choose.choices(values, k=2)
+        values.append(choose.choice([one + other, one * other]))
+    for number, value in enumerate(values):
+        value.register_hook(lambda grad, number=number: log.append((number, grad)))
+    backward(values[-1])
+    return log
+
+
+def _explain_backward(answer: Any) -> Feedback | None:
+    """Say what is wrong on the first random graph on which the nodes do not run as they should."""
+    limited = limit_lines(answer, _LINES)
+    for seed in range(100):
+        log, error = call_safely(_run_and_log, limited, seed)
+        expected = _run_and_log(engine.backward, seed)
+        if error:
+            return None
+        if log == expected:
+            continue
+        numbers = [number for number, _ in log]
+        if not numbers:
+            return Feedback("no_hooks")
+        if len(set(numbers)) < len(numbers):
+            return Feedback("again")
+        if set(numbers) != {number for number, _ in expected}:
+            return Feedback("not_run")
+        return Feedback("order" if sorted(log) == sorted(expected) else "gradient")
+    return None
 
 
 _NODE_MISTAKES = {
@@ -227,7 +348,7 @@ _BACKWARD_MISTAKES = {
 
 def _judge_backward(answer: Any) -> Feedback:
     """Compare the learner's backward with torch, and then look into its buffer during a pass."""
-    feedback = _judge_part("backward", _BACKWARD_MISTAKES)(answer)
+    feedback = _judge_part("backward", _BACKWARD_MISTAKES, _explain_backward)(answer)
     return _judge_buffer(answer) if feedback.name == "right" else feedback
 
 
@@ -254,30 +375,91 @@ def _judge_buffer(answer: Any) -> Feedback:
     return Feedback("late" if any(node in waiting for node, waiting in during) else "right")
 
 
+_MODULE_MISTAKES = {
+    "pre_lost": engine.LosesForwardPreHooks,
+    "forward_lost": engine.LosesForwardHooks,
+    "entrance_early": engine.EntersEarly,
+    "exit_early": engine.ExitsEarly,
+    "old_node": engine.HasNoEntrance,
+}
+_CALLS = {"forward_pre": "hook(self, (x,))", "forward": "hook(self, (x,), output)"}
+
+
 def _judge_module(answer: Any) -> Feedback:
     """Compare the learner's module with torch's, on chains with random hooks of four kinds."""
     if fault := check_callable(answer):
         return fault
-    for seed in range(GRAPHS):
-        log, error = call_safely(run_module_program, seed, answer)
-        if error:
-            if "at_the_exit() missing" in error:
-                return Feedback("pre_hook")
-            return Feedback("entrance") if "at_the_entrance() missing" in error else Feedback("fails", error)
-        expected = run_module_program(seed)
-        if log != expected:
-            return _explain_module(log, expected)
-    return Feedback("right")
+    logs = [_log_of_module(answer, seed) for seed in range(GRAPHS)]
+    found = [(log, run_module_program(seed)) for seed, log in enumerate(logs)]
+    found = [(log, expected) for log, expected in found if log != expected]
+    if not found:
+        return Feedback("right")
+    for name, mistaken in _MODULE_MISTAKES.items():
+        if logs == [_log_of_module(mistaken, seed) for seed in range(GRAPHS)]:
+            return Feedback(name)
+    seen: Feedback | None = call_safely(_explain_ends, answer)[0]  # a module may be anything
+    if seen:
+        return seen
+    log, expected = found[0]
+    return Feedback("fails", log) if isinstance(log, str) else _explain_module(log, expected)
+
+
+def _log_of_module(module_class: Any, seed: int) -> Any:
+    """The log of a program with a module, or the error."""
+    log, error = call_safely(run_module_program, seed, module_class)
+    return error or log
+
+
+def _explain_ends(answer: Any) -> Feedback | None:
+    """Say whether ``at_the_exit`` and ``at_the_entrance`` are called as post-hooks of nodes, one after the other."""
+    factor, x = engine.Value(2.0), engine.Value(3.0)
+    module, error = call_safely(answer, lambda value: value * factor)
+    if error:
+        return None
+    called: list[tuple[str, int]] = []
+    in_forward: list[str] = []
+    running = [True]
+
+    def note(name: str) -> Callable[..., None]:
+        def end(*given: Any) -> None:
+            called.append((name, len(given)))
+            in_forward.extend([name] * running[0])
+
+        return end
+
+    ends = ("at_the_exit", "at_the_entrance")
+    for name in ends:
+        setattr(module, name, note(name))
+    output, error = call_safely(module, x)
+    if in_forward:
+        return Feedback("at_once", in_forward[0])
+    running[0] = False
+    if error or call_safely(engine.backward, output)[1]:
+        return None
+    for name, count in called:
+        if count == 1:
+            return Feedback("pre_hook" if name == "at_the_exit" else "entrance")
+    names = [name for name, _ in called]
+    if "at_the_exit" not in names:
+        return Feedback("no_exit")
+    if x.grad is None or factor.grad is None:
+        return Feedback("cut")
+    if "at_the_entrance" not in names:
+        return Feedback("no_entrance")
+    return None if names == list(ends) else Feedback("exchanged")
 
 
 def _explain_module(log: list[Any], expected: list[Any]) -> Feedback:
     missing = [kind for kind in KINDS if _count(log, kind) < _count(expected, kind)]
     if missing:
-        return Feedback("missing", missing[0])
+        return Feedback("missing", f"{missing[0]}_hooks")
     if [entry[:2] for entry in log[:-1]] != [entry[:2] for entry in expected[:-1]]:
         return Feedback("order")
-    different = next(entry for entry, wanted in zip(log, expected, strict=False) if entry != wanted)
-    return Feedback("result" if different[0] == "numbers" else "given", different[0])
+    different, wanted = next((entry, right) for entry, right in zip(log, expected, strict=False) if entry != right)
+    kind = different[0]
+    if kind in _CALLS and (not different[2] or list(map(type, different[3])) != list(map(type, wanted[3]))):
+        return Feedback("call", f"{kind}_hooks", _CALLS[kind])
+    return Feedback("result") if kind == "numbers" else Feedback("given", f"{kind}_hooks")
 
 
 def _count(log: list[Any], kind: str) -> int:
@@ -315,11 +497,15 @@ def _retained_gradient() -> float:
 
 def _judge_division(answer: Any) -> Feedback:
     """Compare the gradients of the learner's function with those of PyTorch."""
+    if fault := check_callable(answer):
+        return fault
     feedback = Feedback("right")
     for grad, x, y in ((3.0, 5.0, 2.0), (-2.0, 7.0, 4.0)):
-        result, fault = call_answer(answer, grad, x, y)
-        if fault is not None:
-            return fault
+        result, error = call_safely(answer, grad, x, y)
+        if error:
+            return Feedback("fails", error)
+        if result is None:
+            return Feedback("no_return")
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             return Feedback("pair")
         feedback = _compare_with_division([as_float(value) for value in result], grad, make_leaf(x), make_leaf(y))
@@ -335,10 +521,17 @@ def _compare_with_division(sent: list[float | None], grad: float, x: Grad, y: Gr
         "sign": [right[0], -right[1]],
         "exchanged": right[::-1],
         "no_grad": [value / grad for value in right],
+        "no_grad_for_x": [right[0] / grad, right[1]],
+        "no_grad_for_y": [right[0], right[1] / grad],
         "product": [grad * y.item(), grad * x.item()],
         "no_square": [right[0], right[1] * y.item()],
     }
-    return Feedback(next((name for name, slip in slips.items() if _are_close(sent, slip)), "other"))
+    if name := next((name for name, slip in slips.items() if _are_close(sent, slip)), None):
+        return Feedback(name)
+    for name, given, wanted in zip(("for_y", "for_x"), sent, right, strict=True):
+        if _are_close([given], [wanted]):
+            return Feedback(name)
+    return Feedback("other")
 
 
 def _are_close(sent: list[float | None], right: list[float]) -> bool:
@@ -348,13 +541,25 @@ def _are_close(sent: list[float | None], right: list[float]) -> bool:
 JUDGES: dict[str, Judge] = {
     "10.1": _judge_register,
     "10.2": _judge_through,
-    "10.3": _judge_part("node", _NODE_MISTAKES),
-    "10.4": _judge_part("value", _VALUE_MISTAKES),
+    "10.3": _judge_part("node", _NODE_MISTAKES, _explain_node),
+    "10.4": _judge_part("value", _VALUE_MISTAKES, _explain_value),
     "10.5": judge_number(
-        _count_visits, {1: "queue", 2: "diamond", 10: "sums", 20: "arrows", 512: "one_less", 2046: "nodes"}
+        _count_visits,
+        {
+            1: "queue",
+            2: "diamond",
+            10: "sums",
+            11: "once_each",
+            20: "arrows",
+            512: "one_less",
+            1023: "all_sums",
+            2046: "nodes",
+            2047: "nodes",
+            2048: "one_more",
+        },
     ),
     "10.6": _judge_backward,
     "10.7": _judge_module,
     "10.8": _judge_division,
-    "10.9": judge_number(_retained_gradient, {4: "arrived", 80: "all", 40: "pre", 0: "post"}),
+    "10.9": judge_number(_retained_gradient, {4: "arrived", 80: "all", 40: "pre", 0: "post", 16: "doubled", 2: "seed"}),
 }

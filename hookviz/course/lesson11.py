@@ -56,8 +56,16 @@ def _count_grads_in_multi_grad_hook() -> float:
 
 STEP_ORDER = "ABDFHCGE"
 """The order in which the eight hooks of a training step fire; a test compares it with what PyTorch does."""
-ORDER_RULES = {"forward": "AB", "call": "BD", "step": "CG", "around": "GE", "gradient": "DF", "written": "FH"}
-"""A usual mistake → two letters that are in the wrong order then."""
+ORDER_RULES = {
+    "forward": ["AB"],
+    "call": ["BD", "BC", "BF", "BH"],
+    "step": ["DG", "FG", "HG", "CG"],
+    "around": ["GE"],
+    "gradient": ["DF"],
+    "exit": ["DC"],
+    "written": ["FH"],
+}
+"""A usual mistake → pairs of letters, one of which is in the wrong order then."""
 
 
 def _judge_order(answer: Any) -> Feedback:
@@ -66,8 +74,8 @@ def _judge_order(answer: Any) -> Feedback:
     letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
     if sorted(letters) != sorted(STEP_ORDER):
         return Feedback("letters")
-    for name, pair in ORDER_RULES.items():
-        if letters.index(pair[0]) > letters.index(pair[1]):
+    for name, pairs in ORDER_RULES.items():
+        if any(letters.index(pair[0]) > letters.index(pair[1]) for pair in pairs):
             return Feedback(name)
     return Feedback("right" if letters == STEP_ORDER else "other")
 
@@ -90,7 +98,8 @@ def _judge_post_accumulate_hook(answer: Any) -> Feedback:
         (0.5, 1, -0.5, -10): "one_side",
         (0.5, 10, -0.5, -1): "one_side",
     }
-    return Feedback(usual.get(tuple(grad.flatten().tolist()), "other"))
+    small_ones_stay = grad.flatten()[::2].tolist() == [0.5, -0.5]
+    return Feedback(usual.get(tuple(grad.flatten().tolist()), "bounds" if small_ones_stay else "other"))
 
 
 def _judge_key_renaming(answer: Any) -> Feedback:
@@ -100,7 +109,7 @@ def _judge_key_renaming(answer: Any) -> Feedback:
     for model, path in ((layer, ""), (nn.Sequential(layer), "0.")):
         feedback = _judge_loading(answer, layer, model, path)
         if feedback.name != "right":
-            return Feedback("prefix") if path and feedback.name != "raised" else feedback
+            return Feedback("prefix") if path else feedback
     return Feedback("right")
 
 
@@ -116,7 +125,7 @@ def _judge_loading(answer: Any, layer: nn.Linear, model: nn.Module, path: str) -
     if not error:
         return Feedback("right" if layer.weight.item() == 7 else "other")
     if "Error(s) in loading state_dict" not in error:
-        return Feedback("prefix") if path else Feedback("raised", error)
+        return Feedback("prefix") if path else Feedback("fails", error)
     if "threshold" in error:
         return Feedback("others")
     return Feedback("missing" if "Missing key" in error else "left_over")
@@ -149,32 +158,61 @@ def _judge_training_tool(answer: Any) -> Feedback:
 def _judge_training(answer: Any, model: nn.Sequential) -> Feedback:
     rate, expected = 0.5, _make_model(frozen=not model[0].weight.requires_grad)
     _train_once(expected)
-    wanted = [p.detach() if p.grad is None else p.detach() - rate * p.grad for p in expected.parameters()]
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in expected.parameters()]
+    starts = [p.detach().clone() for p in expected.parameters()]
     handles, error = call_safely(answer, model, rate)
     if error:
-        return Feedback("raised", error)
-    before = [p.detach().clone() for p in model.parameters()]
+        return Feedback("fails", error)
+    params = list(model.parameters())
+    if not any(p._post_accumulate_grad_hooks for p in params):
+        return Feedback("tensor_hooks" if any(p._backward_hooks for p in params) else "unhooked")
     _, error = call_safely(_train_once, model)
     if error:
-        return Feedback("raised", error)
-    if all(map(torch.equal, before, model.parameters())):
-        return Feedback("untrained")
-    if any(p.grad is not None for p in model.parameters()):
+        return Feedback("fails", error)
+    if feedback := _compare_steps(params, starts, [rate * gradient for gradient in gradients]):
+        return feedback
+    if any(p.grad is not None for p in params):
         return Feedback("kept")
-    if not all(torch.allclose(p, q) for p, q in zip(model.parameters(), wanted, strict=True)):
-        return Feedback("other")
     _, error = call_safely(lambda: [handle.remove() for handle in handles])
     if error:
         return Feedback("handles")
-    before = [p.detach().clone() for p in model.parameters()]
+    before = [p.detach().clone() for p in params]
     _train_once(model)
-    return Feedback("right" if all(map(torch.equal, before, model.parameters())) else "stays")
+    return Feedback("right" if all(map(torch.equal, before, params)) else "stays")
+
+
+def _compare_steps(
+    params: list[nn.Parameter], starts: list[torch.Tensor], steps: list[torch.Tensor]
+) -> Feedback | None:
+    """Feedback unless each parameter went from its start by its step, downwards."""
+    moved = [not torch.equal(p, start) for p, start in zip(params, starts, strict=True)]
+    if not any(moved):
+        return Feedback("untrained")
+    if any(step.any() and not has_moved for step, has_moved in zip(steps, moved, strict=True)):
+        return Feedback("some")
+    for sign, name in ((-1, None), (1, "grown")):
+        ends = [start + sign * step for start, step in zip(starts, steps, strict=True)]
+        if all(map(torch.allclose, params, ends)):
+            return Feedback(name) if name else None
+    return Feedback("other")
 
 
 JUDGES: dict[str, Judge] = {
     "11.1": judge_number(_gradient_after_clipping, {1: "gradient", 3: "parameter", 15: "value", 0: "gone"}),
     "11.2": judge_number(_count_grads_in_multi_grad_hook, {2: "both", 0: "neither"}),
-    "11.3": judge_number(_gradient_with_packed_tensor, {3: "saved", 20: "b", 2: "itself", 60: "value", 300: "twice"}),
+    "11.3": judge_number(
+        _gradient_with_packed_tensor,
+        {
+            3: "saved",
+            20: "b",
+            2: "itself",
+            6: "e",
+            10: "factor",
+            60: "value",
+            300: "twice",
+            600: "both",
+        },
+    ),
     "11.4": _judge_order,
     "11.5": _judge_post_accumulate_hook,
     "11.6": _judge_key_renaming,

@@ -8,6 +8,7 @@ from torch import nn
 from hookviz.course.judges import (
     Feedback,
     Judge,
+    as_float,
     call_answer,
     call_safely,
     check_callable,
@@ -30,6 +31,19 @@ def _look_at_the_first_place() -> float:
     return patterns[0][0, 0, -1, 0].item()
 
 
+SHARES = {1: "alone", 0: "zero", 0.2: "equally", 0.33: "three", 0.5: "player", 0.75: "others", 0.8: "places"}
+"""A usual wrong share, with two digits → the feedback."""
+
+
+def _judge_share(answer: Any) -> Feedback:
+    """Compare the learner's number with the share that the first place gets."""
+    given = as_float(answer)
+    if given is not None and not 0 <= given <= 1:
+        return Feedback("range")
+    usual = None if given is None else SHARES.get(round(given, 2))
+    return Feedback(usual) if usual else judge_number(_look_at_the_first_place, {})(answer)
+
+
 def _place_to_look_at() -> float:
     """The place behind the earlier copy of the last letter."""
     return float(TEXT.index(TEXT[-1]) + 1)
@@ -46,28 +60,35 @@ def _calls_of_out_proj() -> float:
 
 def _judge_head_keeper(answer: Any) -> Feedback:
     """Call the learner's function for each head, and the hook that it returns with what three heads fetched."""
+    if fault := check_callable(answer):
+        return fault
+    if check_parameters(answer, 0):
+        return Feedback("takes_head")
+    feedbacks = []
     for head in range(HEADS):
-        hook, fault = call_answer(answer, head)
-        if fault:
-            return fault
-        feedback = _judge_head_hook(hook, head)
-        if feedback.name != "right":
-            return feedback
-    return Feedback("right")
+        hook, error = call_safely(answer, head)
+        feedbacks.append(Feedback("fails", error) if error else _judge_head_hook(hook, head))
+    wrong = [head for head, feedback in enumerate(feedbacks) if feedback.name != "right"]
+    if wrong and len(wrong) < HEADS:
+        works = next(head for head in range(HEADS) if head not in wrong)
+        return Feedback("some", str(works), str(wrong[0]))
+    return feedbacks[0]
 
 
 def _judge_head_hook(hook: Any, head: int) -> Feedback:
     fetched = torch.arange(1.0, 2 * HEADS * 4 * 5 + 1).view(2, HEADS, 4, 5)
     module = nn.Identity()
     if not callable(hook):
-        return Feedback("hook")
+        return Feedback("no_hook" if hook is None else "hook")
     if fault := check_parameters(hook, module, (fetched,), fetched):
         return fault
     result, fault = call_answer(hook, module, (fetched,), fetched)
     if fault:
         return fault
     if not is_comparable(result, fetched):
-        return Feedback("shape")
+        return Feedback(
+            "shapes", str(tuple(result.shape)) if isinstance(result, torch.Tensor) else type(result).__name__
+        )
     mask = torch.arange(HEADS).eq(head).view(1, HEADS, 1, 1)
     usual = {"right": fetched * mask, "inverse": fetched * ~mask, "unchanged": fetched, "all_off": fetched * 0}
     return Feedback(next((name for name, tensor in usual.items() if torch.equal(result, tensor)), "other"))
@@ -90,12 +111,13 @@ def _judge_patched(
     answer: Any, net: nn.Module, module: nn.Module, row_a: torch.Tensor, row_b: torch.Tensor, place: int
 ) -> Feedback:
     scores, error = call_safely(answer, net, module, row_a, row_b, place)
+    others = [other for other in range(row_a.shape[1]) if other != place]
     left = [hook for part in net.modules() for hook in part._forward_hooks.values()]
     for part in net.modules():
         part._forward_hooks.clear()
     if error:
-        return Feedback("raised", error)
-    usual = [
+        return Feedback("fails", error)
+    usual: list[tuple[str, torch.Tensor]] = [
         ("right", _patch(net, module, row_a, row_b, slice(place, place + 1))),
         ("unpatched", net(row_b)),
         ("first_run", net(row_a)),
@@ -103,6 +125,8 @@ def _judge_patched(
         ("everywhere", _patch(net, module, row_a, row_b, slice(place, None))),
         ("everywhere", _patch(net, module, row_a, row_b, slice(None, place + 1))),
         ("exchanged", _patch(net, module, row_b, row_a, slice(place, place + 1))),
+        ("inverse", _patch(net, module, row_a, row_b, others)),
+        *(("elsewhere", _patch(net, module, row_a, row_b, [other])) for other in others),
     ]
     if not isinstance(scores, torch.Tensor) or scores.shape != usual[0][1].shape:
         return Feedback("scores")
@@ -114,7 +138,7 @@ def _is_close(scores: torch.Tensor, wanted: torch.Tensor) -> bool:
     return is_comparable(scores, wanted) and torch.allclose(scores.to(wanted.dtype), wanted, atol=1e-6)
 
 
-def _patch(net: nn.Module, module: nn.Module, row_a: torch.Tensor, row_b: torch.Tensor, places: slice) -> torch.Tensor:
+def _patch(net: nn.Module, module: nn.Module, row_a: torch.Tensor, row_b: torch.Tensor, places: Any) -> torch.Tensor:
     """Run ``net`` on ``row_b`` with the output of ``module`` on ``row_a`` put in at ``places``."""
     kept: list[torch.Tensor] = []
 
@@ -184,24 +208,47 @@ def _judge_head_finder(answer: Any) -> Feedback:
     net = _ArrangedTransformer(rows, sources)
     if fault := check_parameters(answer, net, rows, sources):
         return fault
-    result, fault = call_answer(answer, net, rows, sources)
-    if fault:
-        return fault
-    found, error = call_safely(lambda: {(int(block), int(head)) for block, head in result})
+    result, error = call_safely(answer, net, rows, sources)
+    if error:
+        return Feedback("fails", error)
+    if result is None:
+        return Feedback("no_return")
+    found, error = call_safely(lambda: {(_whole(block), _whole(head)) for block, head in result})
     if error:
         return Feedback("pairs")
-    for head, name in OTHER_HEADS.items():
-        if head in found:
-            return Feedback(name)
     if found != INDUCTION_HEADS:
-        return Feedback("missing" if found < INDUCTION_HEADS else "other")
+        return _explain_heads(found)
     left = any(module._forward_hooks or module._forward_pre_hooks for module in net.modules())
     return Feedback("left" if left else "right")
 
 
+def _whole(number: Any) -> int:
+    if isinstance(number, str) or float(number).is_integer():
+        return int(number)
+    raise ValueError(f"{number} counts nothing")
+
+
+def _explain_heads(found: set[tuple[int, int]]) -> Feedback:
+    """Say what is wrong with heads that are not the induction heads."""
+    if not found:
+        return Feedback("none_found")
+    if found == {(block, head) for block in range(2) for head in range(HEADS)}:
+        return Feedback("all")
+    if found == {(block + 1, head + 1) for block, head in INDUCTION_HEADS}:
+        return Feedback("from_one")
+    if found == {(head, block) for block, head in INDUCTION_HEADS}:
+        return Feedback("exchanged")
+    for head, name in OTHER_HEADS.items():
+        if head in found:
+            return Feedback(name)
+    return Feedback("missing" if found < INDUCTION_HEADS else "other")
+
+
 JUDGES: dict[str, Judge] = {
-    "13.1": judge_number(_look_at_the_first_place, {1: "alone", 0: "zero", 0.2: "equally", 0.5: "player"}),
-    "13.2": judge_number(_place_to_look_at, {3: "same", 5: "counted", 13: "itself", 12: "before"}),
+    "13.1": _judge_share,
+    "13.2": judge_number(
+        _place_to_look_at, {3: "same", 5: "counted", 13: "itself", 12: "before", 14: "answer", 2: "pair"}
+    ),
     "13.3": judge_number(_calls_of_out_proj, {1: "once", 2: "heads", 3: "places"}),
     "13.4": _judge_head_keeper,
     "13.5": _judge_patching,

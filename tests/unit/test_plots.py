@@ -310,3 +310,13 @@ def test_without_matplotlib_the_message_says_how_to_install_it(monkeypatch: pyte
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r'pip install "hookviz\[plots\]"'):
         trace.plot()
+
+
+def test_chart_of_several_traces_is_wider_than_high_so_that_its_letters_are_large_on_a_slide() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(*[nn.Linear(2, 2) for _ in range(9)])
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    svg = trace.plot("layers", layers="*.bias", others={"b": trace, "c": trace, "d": trace}).svg()
+    width, height = (float(ET.fromstring(svg).get(name, "").removesuffix("pt")) for name in ("width", "height"))
+    assert 550 / height >= 1.8 and width > height  # the room on a slide; a letter has 10 points

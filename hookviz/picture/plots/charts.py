@@ -11,6 +11,7 @@ from hookviz.picture.plots.figures import (
     DASHES,
     FILLS,
     ROW,
+    ROW_OF_OTHERS,
     TROUBLE,
     color_cells,
     explain_colors,
@@ -52,7 +53,7 @@ class Bars:
     ) -> None:
         self._traces, self._pass_ids, self._measure = traces, pass_ids, measure
         self.names = list(dict.fromkeys(series.name for shown in traces.values() for series in shown))
-        self.figure = make_figure(1.1 + ROW * len(self.names) * (1 + 0.6 * (len(traces) - 1)))
+        self.figure = make_figure(1.1 + ROW * len(self.names) * (1 + ROW_OF_OTHERS * (len(traces) - 1)))
         self._axes = self.figure.subplots()
         everything = [series for shown in traces.values() for series in shown]
         scale_axis(self._axes, "x", [point.value for series in everything for point in series.points], measure)

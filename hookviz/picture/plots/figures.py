@@ -18,6 +18,8 @@ WIDTH = 7.2
 """The width of a chart in inches: that of a cell's output."""
 ROW = 0.26
 """The height of a layer in inches."""
+ROW_OF_OTHERS = 0.1
+"""How much higher, in rows, each further trace makes a layer: a higher chart has small letters on a slide."""
 FEW_DECADES = 300
 """An axis whose ends are closer than this factor has numbers in full."""
 LONGEST_NAME = 34

@@ -35,6 +35,11 @@ def makes_zero(param: torch.Tensor) -> None:
     param.grad.zero_()
 
 
+def clips_to_zero(param: torch.Tensor) -> None:
+    assert param.grad is not None
+    param.grad[param.grad.abs() > 1] = 0
+
+
 def renames(module: Any, state_dict: Any, prefix: str, *rest: Any) -> None:
     state_dict[prefix + "weight"] = state_dict.pop(prefix + "old")
 
@@ -95,6 +100,32 @@ def returns_one_handle_only(model: Any, rate: float) -> Any:
     return trains(model, rate)[:1]
 
 
+def adds(model: Any, rate: float) -> Any:
+    return trains(model, -rate)
+
+
+def trains_the_weights_only(model: Any, rate: float) -> Any:
+    def step(param: torch.Tensor) -> None:
+        param -= rate * param.grad  # type: ignore[operator]
+        param.grad = None
+
+    return [p.register_post_accumulate_grad_hook(step) for p in model.parameters() if p.requires_grad and p.dim() == 2]
+
+
+def uses_tensor_hooks(model: Any, rate: float) -> Any:
+    def make_hook(param: Any) -> Any:
+        def step(grad: torch.Tensor) -> None:
+            param.data -= rate * grad
+
+        return step
+
+    return [p.register_hook(make_hook(p)) for p in model.parameters() if p.requires_grad]
+
+
+def takes_them_off(model: Any, rate: float) -> Any:
+    return [handle.remove() for handle in trains(model, rate)]
+
+
 def forgets_the_frozen(model: Any, rate: float) -> Any:
     for param in model.parameters():
         param.register_post_accumulate_grad_hook(lambda p: None).remove()
@@ -113,12 +144,13 @@ RIGHT: dict[str, Any] = {
 WRONG: dict[str, list[Any]] = {
     "11.1": [1, 3, 15, 0, 7],
     "11.2": [2, 0, 5],
-    "11.3": [3, 20, 2, 60, 300, 5],
+    "11.3": [3, 20, 2, 6, 10, 60, 300, 600, 5],
     "11.4": [
         "A B C",
         "BADFHCGE",
         ["D", "A", "B", "F", "H", "C", "G", "E"],
         "ABFDHCGE",
+        "ABCDFHGE",
         "ABDHFCGE",
         "ABDFHGCE",
         "ABDFHCEG",
@@ -131,6 +163,7 @@ WRONG: dict[str, list[Any]] = {
         clips_one_side,
         throws_away,
         makes_zero,
+        clips_to_zero,
         raises,
     ],
     "11.6": [
@@ -146,6 +179,10 @@ WRONG: dict[str, list[Any]] = {
         only_frees,
         keeps_the_gradients,
         forgets_the_rate,
+        adds,
+        trains_the_weights_only,
+        uses_tensor_hooks,
+        takes_them_off,
         returns_nothing,
         returns_one_handle_only,
         forgets_the_frozen,

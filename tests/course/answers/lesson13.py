@@ -47,6 +47,10 @@ def keeps_a_place(head: int) -> Hook:
     return hook
 
 
+def keeps_the_first(head: int) -> Hook:
+    return keeps_head(0)
+
+
 def run_with(net: Any, module: Any, row: torch.Tensor, hook: Any) -> torch.Tensor:
     with module.register_forward_hook(hook):
         scores: torch.Tensor = net(row)
@@ -95,6 +99,17 @@ def leaves_a_hook(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tenso
     return net(row_b)
 
 
+def patches_the_other_places(
+    net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int
+) -> torch.Tensor:
+    others = [other for other in range(row_a.shape[1]) if other != place]
+    return run_with(net, module, row_b, put_in(get_output(net, module, row_a), others))
+
+
+def patches_one_place_on(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
+    return patches(net, module, row_a, row_b, place + 1)
+
+
 def patches_something_else(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
     return run_with(net, module, row_b, put_in(get_output(net, module, row_a).flip(-1), place))
 
@@ -137,14 +152,16 @@ RIGHT: dict[str, Any] = {
     "13.6": finds_one_row_at_a_time,
 }
 WRONG: dict[str, list[Any]] = {
-    "13.1": [1, 0, 0.2, 0.5, 7],
-    "13.2": [3, 5, 13, 12, 8],
+    "13.1": [1, 0, 0.2, 0.5, 0.333, 0.75, 0.8, 25, 0.6],
+    "13.2": [3, 5, 13, 12, 14, 2, 8],
     "13.3": [1, 2, 3, 7],
     "13.4": [
         switches_head_off,
         writes_into_the_output,
         returns_one_head,
         keeps_a_place,
+        keeps_the_first,
+        lambda module, args, fetched: fetched,
         lambda head: None,
         lambda head: 5,
         lambda head: lambda module, args, fetched: fetched * 1,
@@ -157,6 +174,8 @@ WRONG: dict[str, list[Any]] = {
         exchanges_the_rows,
         leaves_a_hook,
         patches_something_else,
+        patches_the_other_places,
+        patches_one_place_on,
         lambda net, module, row_a, row_b, place: None,
         lambda net, module, row_a, row_b, place: net(row_a),
         lambda net, module, row_a, row_b, place: net(row_b),
@@ -170,6 +189,11 @@ WRONG: dict[str, list[Any]] = {
         lambda net, rows, sources: [(0, 0)],
         lambda net, rows, sources: [1, 1],
         lambda net, rows, sources: [(5, 5)],
+        lambda net, rows, sources: [],
+        lambda net, rows, sources: None,
+        lambda net, rows, sources: [(block, head) for block in range(2) for head in range(3)],
+        lambda net, rows, sources: [(block + 1, head + 1) for block, head in find_pairs()(net, rows, sources)],
+        lambda net, rows, sources: [(head, block) for block, head in find_pairs()(net, rows, sources)],
         lambda net, rows: [(0, 1), (1, 1)],
         raises,
     ],
