@@ -31,7 +31,6 @@ export function makeEscape({ root, say, signal }, panel) {
     setInUse(root, false);
     releaseFocus(root);
     announceNote(isAlone(root) ? "esc_free" : "esc_leaves");
-    selectNextCell(root);
   };
   const escape = () => {
     if (isFullScreen(root)) document.exitFullscreen();
@@ -55,21 +54,19 @@ export function makeEscape({ root, say, signal }, panel) {
 }
 
 /**
- * Gives the focus to the notebook around the player, or to the page.
+ * Gives the focus to the next cell of the notebook around the player, so that Shift+Enter does not run the cell of the
+ * player again, or to the page.
  * @param {HTMLElement} root
  */
 function releaseFocus(root) {
   if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
-  /** @type {HTMLElement | null} */ (root.closest(".jp-Notebook .jp-Cell"))?.focus();
+  const cell = root.closest(".jp-Notebook .jp-Cell");
+  /** @type {HTMLElement | null} */ (cell?.nextElementSibling ?? cell)?.focus();
+  if (root.closest(".notebook_app")) selectNextClassicCell();
 }
 
-/**
- * Selects the next cell of the notebook, so that Shift+Enter does not run the cell of the player again.
- * @param {HTMLElement} root
- */
-function selectNextCell(root) {
-  if (!root.closest(".jp-Notebook, .notebook_app")) return;
-  // Notebooks read the code of a key, which has no name in the standard.
+/** The classic notebook reads the code of a key, which has no name in the standard. */
+function selectNextClassicCell() {
   const key = { key: "ArrowDown", code: "ArrowDown", keyCode: 40, which: 40, bubbles: true, cancelable: true };
   document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", key));
 }
@@ -134,7 +131,7 @@ export function handleKeys(root, act, signal) {
     // A held Escape key repeats, and would leave at once.
     if (action === "escape" && event.repeat) return;
     act(action);
-    // Shift+Enter goes on in the notebook, which has the focus now: with the next cell, not with that of the player.
+    // Shift+Enter goes on in the notebook, whose next cell has the focus now.
     if (event.key === "Enter") document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", event));
   }, signal);
   handleStrayKeys(root, act, signal);
