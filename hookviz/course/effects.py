@@ -14,10 +14,9 @@ from statistics import mean, stdev
 
 import torch
 from torch import nn
-from torch.nn import functional
 
-from hookviz.course import cures
-from hookviz.course.sick_net import IMAGES_TO_LEARN_FROM, SickNet, Tensor, measure_accuracy, read_digits, train
+from hookviz.course import cures, long_training
+from hookviz.course.sick_net import SickNet, Tensor, measure_accuracy, train
 
 SEEDS = range(10)
 Row = dict[str, Callable[[int], float]]
@@ -67,28 +66,13 @@ def _keep_norm(kept: list[float], grad: Tensor) -> None:
     kept.append(grad.norm().item())
 
 
-def loss_on(net: nn.Module, images: Tensor, labels: Tensor) -> float:
-    """Return the loss of a network on images, without a graph."""
-    with torch.no_grad():
-        return functional.cross_entropy(net(images), labels).item()
-
-
-def train_long(seed: int, weight_decay: float = 0.0, epochs: int = 30) -> dict[str, float]:
+def train_long(seed: int, weight_decay: float = 0.0) -> dict[str, float]:
     """Train the cured network as the lesson does for 30 epochs; return its last losses and the norm of a weight."""
-    images, labels = read_digits()
     net = cures.Unhooked(seed)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9, weight_decay=weight_decay)
-    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10, gamma=0.1)
-    for epoch in range(epochs):
-        order = torch.randperm(IMAGES_TO_LEARN_FROM, generator=torch.Generator().manual_seed(epoch))
-        for batch in order.split(50):  # type: ignore[no-untyped-call]
-            optimizer.zero_grad()
-            functional.cross_entropy(net(images[batch]), labels[batch]).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-        schedule.step()
+    curves = long_training.train_long(net, weight_decay=weight_decay)
     return {
-        "training loss": round(loss_on(net, images[:IMAGES_TO_LEARN_FROM], labels[:IMAGES_TO_LEARN_FROM]), 4),
-        "validation loss": round(loss_on(net, images[IMAGES_TO_LEARN_FROM:], labels[IMAGES_TO_LEARN_FROM:]), 3),
+        "training loss": round(curves["training"][-1], 4),
+        "validation loss": round(curves["validation"][-1], 3),
         "norm of neck.weight": round(net.neck.weight.norm().item(), 1),
     }
 
@@ -131,6 +115,19 @@ def read_effects() -> Table:
     """
     table: Table = json.loads((files("hookviz.course") / _TABLE).read_text(encoding="utf-8"))
     return table
+
+
+def show_seeds(rows: dict[str, list[float]]) -> None:
+    """Draw a row of dots for each list of accuracies: a dot for each seed."""
+    import matplotlib.pyplot as plt
+
+    plt.figure(figsize=(7, 0.4 * len(rows) + 0.8))
+    for name, of_seeds in rows.items():
+        plt.plot(of_seeds, [name] * len(of_seeds), "o", alpha=0.4)
+    plt.ylim(len(rows) - 0.5, -0.5)
+    plt.xlim(0, 100)
+    plt.xlabel("accuracy on new images, in percent")
+    plt.show()
 
 
 def measure_effects(seed: int, groups: tuple[str, ...] = (*ACCURACIES, *TRAININGS)) -> dict[str, dict[str, float]]:

@@ -17,7 +17,6 @@ from hookviz.course.judges import (
     check_callable,
     ignore_rounding,
     judge_number,
-    list_tensors,
 )
 from hookviz.course.sick_net import BATCH, IMAGES_TO_LEARN_FROM, SickNet, read_digits
 
@@ -156,47 +155,6 @@ def _running_mean() -> float:
     return norm.running_mean.item()  # type: ignore[union-attr]
 
 
-_BATCHES = ([[-1.0, 2, 0, -3, 1], [-1, -2, -1, 4, -1]], [[1.0, 2, 3, 4, 5], [-1, -1, -1, -1, -1]])
-"""Inputs of a ReLU: in the first batch, two of five units are 0 for both examples; in the second batch, none is."""
-
-
-def _judge_dead_units(answer: Any) -> Feedback:
-    """Let the learner's function observe a ReLU, call the ReLU in both modes, and judge the list."""
-    if fault := check_callable(answer):
-        return fault
-    layer = nn.ReLU()
-    shares, error = call_safely(answer, layer)
-    if error:
-        return Feedback("raised", error)
-    if not isinstance(shares, list):
-        return Feedback("no_list")
-    lengths: list[int] = []
-
-    def call(batch: Any, training: bool) -> Any:
-        output = layer.train(training)(torch.tensor(batch))
-        lengths.append(len(shares))
-        return output
-
-    returned, error = call_safely(lambda: [call(batch, training) for batch in _BATCHES for training in (True, False)])
-    if error:
-        return Feedback("raised", error)
-    if [tensor.numel() for tensor in list_tensors(tuple(returned))] != [10] * 4:
-        return Feedback("replaced")
-    if lengths == [0, 1, 1, 2]:
-        return Feedback("evaluation")
-    return _judge_shares([as_float(share) for share in shares])
-
-
-def _judge_shares(shares: list[float | None]) -> Feedback:
-    """Judge the list after two calls in training mode, each followed by one in evaluation mode."""
-    if None in shares:
-        return Feedback("no_number")
-    if len(shares) != 2:
-        return Feedback("both_modes" if len(shares) == 4 else "length", str(len(shares)))
-    usual = {(0.4, 0): "right", (0.7, 0.5): "zeros", (2, 0): "count", (0.6, 1): "alive", (0, 0.5): "examples"}
-    return Feedback(usual.get(tuple(round(share or 0, 4) for share in shares), "other"))  # type: ignore[arg-type]
-
-
 # The instrument that the learner builds
 
 
@@ -272,6 +230,5 @@ JUDGES: dict[str, Judge] = {
     "09.4": judge_number(lambda: 0.0, {86: "accuracy"}),
     "09.5": _judge_training,
     "09.6": ignore_rounding(judge_number(_running_mean, {0: "kept", 10: "replaced", 9: "reversed"})),
-    "09.7": _judge_dead_units,
-    "09.8": _judge_stand_still,
+    "09.7": _judge_stand_still,
 }

@@ -23,7 +23,7 @@ TOOLS = {
     "HookGroup": "05.8",
     "extract": "06.7",
     "find_nan": "07.7",
-    "stand_still": "09.8",
+    "stand_still": "09.7",
     "patch_run": "13.5",
 }
 """Name of a tool → the exercise that builds it."""
