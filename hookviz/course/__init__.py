@@ -117,10 +117,10 @@ def kept(name: str) -> Any:
 def review(lesson: str) -> "Review":
     """Ask three multiple-choice questions from the lessons before ``lesson``.
 
-    One is from the lesson before, one from two to four lessons before, and one from any earlier lesson. They depend on
-    the lesson alone, so everybody gets the same ones; two lessons in a row share none. In a notebook, open a choice to
-    see whether it is right and why; this also works on a page without a kernel. In a terminal, print the ``answers`` of
-    what is returned.
+    One is from the lesson before, one from two to four lessons before, and one from any earlier lesson. Lesson 12 needs
+    lessons 02 to 05: its questions are about these. They depend on the lesson alone, so everybody gets the same ones;
+    two lessons in a row share none. In a notebook, open a choice to see whether it is right and why; this also works on
+    a page without a kernel. In a terminal, print the ``answers`` of what is returned.
 
     Args:
         lesson: the number of the lesson, from ``"02"`` to ``"13"``.

@@ -14,6 +14,8 @@ from hookviz.support.messages import N_, _
 from hookviz.support.messages.languages import current_language
 
 _FROM_LESSON = N_("lesson {lesson}")
+_ASKED_BEFORE = {"12": ("02", "03", "04", "05")}
+"""The lessons that the review before an elective asks about, if that elective needs only these."""
 
 
 Item = TypeVar("Item")
@@ -106,7 +108,8 @@ def make_review(lesson: str) -> Review:
         )
     review, asked = Review("", ()), list[Question]()
     for number in range(1, lessons.index(lesson) + 1):
-        review = _draw_review(lessons[number], lessons[:number], review.questions, asked)
+        earlier = _ASKED_BEFORE.get(lessons[number], lessons[:number])
+        review = _draw_review(lessons[number], earlier, review.questions, asked)
         asked += review.questions
     return review
 
@@ -114,7 +117,7 @@ def make_review(lesson: str) -> Review:
 def _draw_review(
     lesson: str, earlier: Sequence[str], asked_last_time: Sequence[Question], asked: Sequence[Question]
 ) -> Review:
-    """Draw the review before a lesson, when those before the ``earlier`` lessons are drawn."""
+    """Draw the review before a lesson, of questions about the ``earlier`` lessons."""
     drawn: list[Question] = []
     for wanted in (earlier[-1:], earlier[-4:-1], earlier):
         avoided = [*drawn, *asked_last_time]
