@@ -77,11 +77,11 @@ def _make_parameter(trace: TraceData, pass_id: int, node: int, call: int | None,
 
 
 def number_equal_boxes(trace: TraceData, boxes: Mapping[int, Box], calls_of_nodes: Mapping[int, int]) -> None:
-    """Add their numbers to the ops of boxes that would read the same as another one in the same frame."""
-    plain = {node: (calls_of_nodes.get(node), box.op) for node, box in boxes.items() if not (box.names or box.leaf)}
-    counts = Counter(plain.values())
-    for node, label in plain.items():
-        if counts[label] > 1 or node in trace.outside:
+    """Number the ops of boxes without a name, as sentences do, if another box in the same frame has the same op."""
+    ops = {node: (calls_of_nodes.get(node), box.op) for node, box in boxes.items() if not box.leaf}
+    counts = Counter(ops.values())
+    for node, op in ops.items():
+        if not boxes[node].names and (counts[op] > 1 or node in trace.outside):
             boxes[node].op = trace.name(node)
 
 
