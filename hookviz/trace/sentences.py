@@ -313,14 +313,16 @@ def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
     optimizer = step.row.optimizer
     kind = "" if optimizer is None else step.trace.optimizers[optimizer].kind
     parameters = describe_parameters(parts["after"] or "")
+    on = (
+        kind if step.on == kind else _("{on} ({kind})").format(on=step.on, kind=kind)
+    )  # one without a name has its kind
     around = step.trace.lookup.hooks_around.get(step.index)
     hook = None if around is None else make_step(step.trace, around)
     if hook is None or hook.hook is None:
-        text = _("{on} ({kind}) takes its step; it holds {parameters}.")
-        text = text.format(on=step.on, kind=kind, parameters=parameters)
+        text = _("{on} takes its step; it holds {parameters}.").format(on=on, parameters=parameters)
     else:
-        text = _("{hook} on {owner} lets {on} ({kind}) take its step; it holds {parameters}.")
-        text = text.format(hook=hook.hook.label, owner=hook.on, on=step.on, kind=kind, parameters=parameters)
+        text = _("{hook} on {owner} lets {on} take its step; it holds {parameters}.")
+        text = text.format(hook=hook.hook.label, owner=hook.on, on=on, parameters=parameters)
     edits = describe_gradient_edits(list_gradient_edits(step.trace, step.index))
     return join_sentences([text, *([edits] if edits else [])])
 

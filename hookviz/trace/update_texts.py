@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hookviz.support.messages import _, join_first, join_list
 from hookviz.trace.changes import find_factor
 from hookviz.trace.named_tables import NamedTables
-from hookviz.trace.values import Value, format_number
+from hookviz.trace.values import Value, format_number, is_same_value
 
 MAX_NAMED = 3
 """A sentence names at most this many gradients."""
@@ -24,13 +24,16 @@ class GradientEdit(NamedTuple):
 
 
 def list_gradient_edits(trace: NamedTables, step: int) -> list[GradientEdit]:
-    """List the gradients that were changed since the pass when an optimizer took the step with this number."""
+    """List the gradients that were changed since the pass when an optimizer took the step with this number.
+
+    Clipping multiplies a small gradient by 1: that writes to it, and changes no number.
+    """
     edits = []
     update = trace.lookup.updates.get(step)
     for parameter, value in update.regraded if update is not None else ():
         names = trace.parameters[parameter].names
         before = trace.lookup.find_gradient_before(names, step)
-        if before is not None:
+        if before is not None and not is_same_value(trace.values[before], trace.values[value]):
             edits.append(GradientEdit(names[0], Value(*trace.values[before]), Value(*trace.values[value])))
     return edits
 

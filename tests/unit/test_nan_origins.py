@@ -98,10 +98,6 @@ def row_of_zeros_in_a_large_graph() -> None:
     Scaled()(score(50) * (torch.arange(50) > 0)[:, None]).sum().backward()
 
 
-def data_holds_it() -> None:
-    nn.Linear(2, 2)(torch.tensor([[1.0, torch.nan]])).sum().backward()
-
-
 ORIGINS: dict[Callable[[], None], tuple[str, str]] = {
     all_labels_are_ignored: ("each of them is -100, which is ignored", "F.cross_entropy("),
     nothing_is_left_after_a_mask: ("takes the mean of no numbers", "out[torch.zeros"),
@@ -114,7 +110,6 @@ ORIGINS: dict[Callable[[], None], tuple[str, str]] = {
     mask_hides_a_row: ("hides every number of row 1, counted from 0", "weight = torch.softmax"),
     mask_hides_a_row_of_many: ("is first seen in the forward, at SoftmaxBackward0 of Pool", "weight = torch.softmax"),
     row_of_zeros_in_a_large_graph: ("divides 0 by 0", "x = x / norm"),
-    data_holds_it: ("No input requires grad", ""),
 }
 """Program → a part of what is said, and the begin of the line that is shown."""
 

@@ -224,17 +224,6 @@ def test_a_loss_that_grew_before_inf_is_said(rate: float, grows: bool) -> None:
     assert ("Before that, the loss rose from" in finding.sentence) is grows
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"), [(2, "They are in row 1 and column 2, counted from 0."), (30, "1 of its 120 numbers are NaN")]
-)
-def test_numbers_of_the_data_that_are_nan_are_named(rows: int, words: str) -> None:
-    x, net = torch.randn(rows, 4), nn.Linear(4, 1)
-    x[1, 2] = torch.nan
-    with hv.record(net) as trace:
-        net(x).sum().backward()
-    assert words in trace.findings.values[0].sentence
-
-
 @pytest.mark.parametrize(("scale", "is_named"), [(65536.0, True), (1.0, False)])
 def test_a_fixed_scale_of_the_loss_is_named(scale: float, is_named: bool) -> None:
     torch.manual_seed(0)

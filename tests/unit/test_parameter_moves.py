@@ -77,3 +77,13 @@ def test_a_large_parameter_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> Non
         opt.step()
     assert not moves_of(trace)
     assert trace.steps[-1].sentence == "opt (SGD) takes its step; it holds 2 parameters."
+
+
+def test_clipping_that_multiplies_by_one_changes_nothing() -> None:
+    net = nn.Linear(30, 30)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    with hv.record() as trace:
+        net(torch.ones(1, 30)).mean().backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1e6)
+        opt.step()
+    assert trace.steps[-1].sentence == "opt (SGD) takes its step; it holds 2 parameters."

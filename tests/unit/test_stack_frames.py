@@ -244,3 +244,14 @@ assert torch.equal(made(torch.ones(1, 2)), ours)
 assert [step.on for step in trace.steps if step.kind == "forward"][-3:] == ["net.0", "net.1", "net"], trace.steps
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("cuts", "place", "count"), [(True, "tensor_hook", 1), (True, "forward_hook", 0), (False, "tensor_hook", 0)]
+)
+def test_following_ops_puts_one_frame_under_what_runs_inside_an_op(cuts: bool, place: str, count: int) -> None:
+    found: list[int] = []
+    package = hv.__file__.removesuffix("__init__.py")
+    with hv.record(cuts=cuts):
+        run_in_hook(place)(lambda: found.append(sum(one.filename.startswith(package) for one in inspect.stack())))
+    assert found == [count]

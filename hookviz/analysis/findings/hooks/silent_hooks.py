@@ -12,15 +12,12 @@ from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.analysis.findings.hooks.program_text import FORWARD, REPLACED, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
-from hookviz.analysis.findings.parameters.places import MISSED, follows_ops
+from hookviz.analysis.findings.parameters.places import FOLLOW_OPS, MISSED, follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
 
-_FOLLOW_OPS = N_(
-    "{root} does not use {on}, or the graph is cut on the way: record(cuts=True), or run with --cuts, shows the "
-    "line that cuts."
-)
+_UNUSED_OR_CUT = N_("{root} does not use {on}, or the graph is cut on the way.")
 _NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used for {root}.")
 _ROLES = {FORWARD: "cause", MISSED: "cause", REPLACED: "replaces"}
 """Kind of place → what its line does, if it does not cut the graph."""
@@ -113,10 +110,9 @@ class SilentHook:
     def _advise(self) -> str:
         if self.cause.place is not None and self.cause.place.key == FORWARD:
             return _("Call the module itself.")
-        advice = self.explanation.advice
-        if self._is_somewhere_cut:
-            advice = _NOT_USED if self.follows_ops else _FOLLOW_OPS
-        return _(advice).format(**self.arguments)
+        if self._is_somewhere_cut and not self.follows_ops:
+            return join_sentences([_(_UNUSED_OR_CUT).format(**self.arguments), _(FOLLOW_OPS)])
+        return _(_NOT_USED if self._is_somewhere_cut else self.explanation.advice).format(**self.arguments)
 
     @property
     def _is_somewhere_cut(self) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.cutting_code import has_only_reparameterised, leaves_torch
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
-from hookviz.analysis.findings.parameters.places import CUTS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
+from hookviz.analysis.findings.parameters.places import CUTS, FOLLOW_OPS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
 from hookviz.support.messages import MAX_NAMED, N_, _, join_first, join_list, join_sentences
 from hookviz.support.source_code import CodePlace, describe_place
 from hookviz.trace import MODULE_HOOK_KINDS, CutKind, CutRow, Hook, MissingRow, TraceData
@@ -79,9 +79,6 @@ class MissingGradient(NamedTuple):
     """What to do."""
 
 
-_FOLLOW_OPS = N_("To see the line that cuts, record with record(cuts=True), or run with --cuts.")
-_FOLLOW_USES = N_("To see whether a line cuts them off, record with record(cuts=True), or run with --cuts.")
-_PROVE_LINE = N_("Remove the cut, if that line is it: record(cuts=True), or run with --cuts, proves which line cuts.")
 _NO_CUT_SEEN = N_("No op that cuts was seen on the way, but Python and numpy are not followed.")
 _LEAVES_TORCH = N_(
     "Numbers of Python and numpy, and new tensors made from them, have no graph: look whether the loss goes through "
@@ -115,18 +112,19 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
         return _("Look which of these is not there to stop gradients, and remove that one.")
     follows = follows_ops(trace)
     if place.key in ("between", "inside") and place.code is None and not follows:
-        return _(_FOLLOW_OPS)
+        return _(FOLLOW_OPS)
     if place.key in CUTS and place.is_proven and place.key not in _ADVICE:
         return _("Remove the cut, unless it is there to stop gradients.")
     if place.key == "unused":
         unused = N_("No op that cuts was seen on the way: look whether the forward uses them.")
-        return _(unused if follows else _FOLLOW_USES)
+        return _(unused if follows else FOLLOW_OPS)
     if place.key in LIKELY_PLACES and leaves_torch(place.sentence):
         return join_sentences([_(_NO_CUT_SEEN) if follows else "", _(_LEAVES_TORCH)])
     if place.key in LIKELY_PLACES or (place.is_likely and place.key not in _ADVICE):
         if follows:
             return join_sentences([_(_NO_CUT_SEEN), _("Look whether the output goes through them, or is not used.")])
-        return _(_FOLLOW_OPS if place.code is None else _PROVE_LINE)
+        guess = "" if place.code is None else _("Remove the cut, if that line is it.")
+        return join_sentences([guess, _(FOLLOW_OPS)])
     return _(_ADVICE[place.key]) if place.key in _ADVICE else ""
 
 

@@ -86,6 +86,9 @@ class Place(NamedTuple):
         return _ROLES.get(self.key, "cuts" if self.is_proven else "may_cut")
 
 
+FOLLOW_OPS = N_("To see the line that cuts, if there is one, record with cuts=True or --cuts.")
+
+
 def follows_ops(trace: TraceData) -> bool:
     """Return whether the recording followed each op, to find those that cut."""
     return any(note.fact == "cuts" for note in trace.remarks)

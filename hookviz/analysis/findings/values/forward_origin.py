@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.bounds import Bounds
+from hookviz.analysis.findings.values.given_values import describe_given, find_entry
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
     OpCause,
@@ -55,6 +56,9 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
     cause = next((cause for place, cause in causes if place == node and cause.kind == kind), None)
     if cause is None:
         cause = explain_by_statistics(ops, node, kind)
+    entry = find_entry(ops, node, kind) if cause is None else None
+    if entry is not None:
+        return _make_given(statistics, *entry, kind, causes)
     growth, suspects = [*_describe_growing_ops(ops, node)], Suspects()
     if cause is None:
         cause, suspects = _search_before(ops, causes, node, kind)
@@ -62,9 +66,20 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
     places = [*suspects.places, node, *([] if origin is None else [origin[0]])]
     if suspects.places and ops.op_name(suspects.places[0]) == "MaskedFill":  # what it fills in is no NaN
         places.sort(key=lambda place: place != node)
-    sentences = [sentence, *(suspects.sentences or growth)]
+    given = describe_given(ops, node) if cause is not None and cause.needs_inf and origin is None else ""
+    sentences = [sentence, given, *(suspects.sentences or growth)]
     seen = cause is not None or suspects.are_explained
     return PassFinding(statistics.compute_steps[node], kind, join_sentences(sentences), seen=seen, nodes=tuple(places))
+
+
+def _make_given(
+    statistics: PassStatistics, node: int, sentence: str, kind: str, causes: list[tuple[int, OpCause]]
+) -> PassFinding:
+    """Make the finding of NaN or Inf that the graph was given at an op, and name a later op that made it as well."""
+    made = next(((place, cause) for place, cause in causes if cause.kind == kind), None)
+    more = "" if made is None else _describe(statistics, made[0], kind, made[1], causes)
+    step, text = statistics.compute_steps[node], join_sentences([sentence, more])
+    return PassFinding(step, kind, text, nodes=(node,), is_given=True)
 
 
 def _search_before(

@@ -8,16 +8,16 @@ from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.values.backward_causes import explain_backward
 from hookviz.analysis.findings.values.causes import explain_cause
 from hookviz.analysis.findings.values.forward_origin import describe_growing_loss, find_forward_origin, find_given_inf
+from hookviz.analysis.findings.values.given_values import CHECK_DATA, describe_arguments
 from hookviz.analysis.findings.values.half_precision import advise_on_overflow
 from hookviz.analysis.findings.values.op_causes import holds_inf
 from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
-from hookviz.analysis.findings.values.torchless_numbers import format_rows
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
 from hookviz.trace.sentences import format_values
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
-from hookviz.trace.values import Value, as_tuple, get_norm_nan_inf
+from hookviz.trace.values import as_tuple
 
 _BEGINS_HERE = N_("{what} begins here: {sentence}")
 
@@ -25,8 +25,6 @@ _BEGINS_HERE = N_("{what} begins here: {sentence}")
 _FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
 _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
 """The kinds of step in which a gradient is passed on, changed or accumulated."""
-_TABLE = 2
-"""The dimensions of a table with rows and columns."""
 
 
 def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
@@ -34,7 +32,8 @@ def find_nonfinite(statistics: PassStatistics) -> Iterator[PassFinding]:
     for finding in _find_begins(statistics):
         growth = describe_growing_loss(statistics.trace, statistics.pass_id)
         sentence = join_sentences([finding.sentence, growth])
-        yield finding._replace(sentence=sentence, advice=advise_on_overflow(statistics, finding))
+        advice = _(CHECK_DATA) if finding.is_given else advise_on_overflow(statistics, finding)
+        yield finding._replace(sentence=sentence, advice=advice)
 
 
 def _find_begins(statistics: PassStatistics) -> Iterator[PassFinding]:
@@ -200,7 +199,8 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
     if not seen and kind == "nan" and _holds_inf(statistics, before):
         given = find_given_inf(statistics, row.own_call)
         text = join_sentences([bare, _("Its input held Inf, and a sum of Inf and -Inf is NaN, as 0 times Inf is.")])
-        return PassFinding(index, kind, join_sentences([text, *given.sentences]), nodes=given.places)
+        brought = () if given.are_explained else _describe_given_inf(statistics)
+        return PassFinding(index, kind, join_sentences([text, *given.sentences, *brought]), nodes=given.places)
     suspects = Suspects() if seen else find_suspects(statistics, row.own_call, len(statistics.trace.ops), kind)
     text = join_sentences([bare if suspects.are_explained else sentence, *suspects.sentences])
     return PassFinding(index, kind, text, seen=seen or suspects.are_explained, nodes=suspects.places)
@@ -213,24 +213,31 @@ def _holds_inf(statistics: PassStatistics, values: Any) -> bool:
 def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, kind: str) -> PassFinding:
     """Make the finding of a module that is called with NaN or Inf, which code outside of modules made."""
     call = statistics.trace.calls[row.own_call]
+    names = {"module": statistics.describe_module(row.own_call), "what": name_of_kind(kind)}
+    text = _("{module} is called with {what}, although no module recorded before it returned any.")
+    sentences = [text.format(**names), *describe_arguments(statistics, row)]
     origin = find_forward_origin(statistics, kind)
-    sentence = _("{module} is called with {what}, although no module recorded before it returned any.").format(
-        module=statistics.describe_module(row.own_call), what=name_of_kind(kind)
-    )
-    if origin is not None and _is_before(statistics, origin, row):
-        return PassFinding(index, kind, join_sentences([sentence, origin.sentence]), nodes=origin.nodes)
-    if call.takes_grad is False:
-        text = _("No input requires grad: it came with the data, or from code without a graph.")
-        where = [place for one in _list(row.after) for place in _locate_nonfinite(statistics.value(one))]
-        return PassFinding(index, kind, join_sentences([sentence, text, *where]), is_open=True)
+    is_without_graph = call.takes_grad is False
+    is_given = is_without_graph and call.parent is None
+    if is_given:
+        sentences[0] = _("{module} is called with {what}.").format(**names)
+    if is_without_graph:
+        sentences.append(_("No input requires grad: it did not come through the graph."))
+    if origin is not None and origin.is_given and not is_without_graph:
+        return origin
+    if origin is not None and _is_before(statistics, origin, row) and not origin.is_given:
+        return PassFinding(index, kind, join_sentences([*sentences, origin.sentence]), nodes=origin.nodes)
+    if is_without_graph:
+        return PassFinding(index, kind, join_sentences(sentences), is_open=not is_given, is_given=is_given)
     suspects = find_suspects(statistics, call.parent, _find_first_node(statistics, row), kind)
-    more = list(suspects.sentences)
+    leaves = [one for one in statistics.tensors if one.leaf and statistics.find_new_kind(None, one.data) == kind]
+    more = list(suspects.sentences) or [_describe_held(statistics, one, kind) for one in leaves]
     sizes = [math.prod(statistics.trace.values[one][0]) for one in _list(row.after)]
     if not more and max(sizes, default=0) > MAX_KEPT_NUMBERS:
         text = _("What made it is not known: of tensors with more than {count} numbers only statistics are kept.")
         more = [text.format(count=MAX_KEPT_NUMBERS)]
     is_open = not suspects.sentences
-    return PassFinding(index, kind, join_sentences([sentence, *more]), is_open=is_open, nodes=suspects.places)
+    return PassFinding(index, kind, join_sentences([*sentences, *more]), is_open=is_open, nodes=suspects.places)
 
 
 def _find_first_node(statistics: PassStatistics, row: StepRow) -> int:
@@ -261,14 +268,26 @@ def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
     if any(statistics.find_new_kind(None, tensor.data) == "nan" for tensor in rows):
         kind = "nan"
     origin = None if row.leaf else find_forward_origin(statistics, kind)
-    if origin is not None:
-        return origin
-    name = statistics.trace.name(row.node, row.output)
-    return PassFinding(
-        statistics.steps[0],
-        kind,
-        _("{on} held {what} before backward began.").format(on=name, what=name_of_kind(kind)),
-    )
+    if origin is None:
+        return PassFinding(statistics.steps[0], kind, _describe_held(statistics, row, kind))
+    given = [] if origin.seen or kind != "inf" else _describe_given_inf(statistics)
+    return origin._replace(sentence=join_sentences([origin.sentence, *given]))
+
+
+def _describe_held(statistics: PassStatistics, row: TensorRow, kind: str) -> str:
+    text = _("{on} held {what} before backward began.")
+    return text.format(on=statistics.trace.name(row.node, row.output), what=name_of_kind(kind))
+
+
+def _describe_given_inf(statistics: PassStatistics) -> list[str]:
+    """Say which outermost module was called with Inf before, if the first such call was; -Inf may be a mask."""
+    calls = (row for _ignored, row in statistics.rows if row.kind == "call" and row.call is not None)
+    outermost = (row for row in calls if statistics.trace.calls[row.own_call].parent is None)
+    row = next((row for row in outermost if _holds_more_than_masks(statistics, row)), None)
+    if row is None:
+        return []
+    names = {"module": statistics.describe_module(row.own_call), "what": name_of_kind("inf")}
+    return [_("{module} is called with {what}.").format(**names), *describe_arguments(statistics, row)]
 
 
 def _find_in_backward(statistics: PassStatistics) -> PassFinding | None:
@@ -325,27 +344,3 @@ def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable
             yield _("In the forward pass, the node saved {name}: {value}.").format(
                 name=row.name, value=statistics.value(row.value).text(40)
             )
-
-
-# -- the numbers that are NaN or Inf
-
-
-def _locate_nonfinite(value: Value) -> Iterator[str]:
-    """Yield the sentence on where a tensor holds NaN or Inf, if it does."""
-    _norm, nan, inf = get_norm_nan_inf(value.row)
-    if nan + inf == 0:
-        return
-    numbers, total = value.tolist(), math.prod(value.shape)
-    if numbers is None or len(value.shape) != _TABLE:
-        yield _("{count} of its {total} numbers are NaN or Inf.").format(count=f"{nan + inf:,}", total=f"{total:,}")
-        return
-    bad = [
-        (row, column) for row, cells in enumerate(numbers) for column, cell in enumerate(cells) if not _is_finite(cell)
-    ]
-    rows, columns = (sorted({place[dim] for place in bad}) for dim in (0, 1))
-    text = _("They are in row {rows} and column {columns}, counted from 0.")
-    yield text.format(rows=format_rows(rows), columns=format_rows(columns))
-
-
-def _is_finite(number: complex) -> bool:
-    return math.isfinite(abs(number))

@@ -24,6 +24,8 @@ class PassFinding(NamedTuple):
     """Whether the cause is known; Inf that a module returns for an unknown cause may be a mask."""
     is_open: bool = False
     """Whether what brought NaN or Inf is not known, although it is known where it first was."""
+    is_given: bool = False
+    """Whether the forward was given NaN or Inf, in an input that no op of the graph made."""
     zeros: tuple[str, ...] = ()
     """The parameters that hold only zeros and by which the op multiplies that makes the gradient 0."""
     nodes: tuple[int, ...] = ()

@@ -30,11 +30,15 @@ _UNARY_OPS = (
     "Clamp", "ClampMin", "ClampMax",
 )  # fmt: skip
 """The ops that save their input as ``self``."""
-_SAVED_INPUTS = {
-    **{(op, "self"): 0 for op in (*_UNARY_OPS, *_BINARY_OPS, "Mm", "Bmm", "MseLoss", "BinaryCrossEntropy")},
+_LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "BinaryCrossEntropyWithLogits")
+SAVED_INPUTS = {
+    **{(op, "self"): 0 for op in (*_UNARY_OPS, *_BINARY_OPS, "Mm", "Bmm", "Dot", "Mv", *_LOSSES)},
     **{(op, "other"): 1 for op in _BINARY_OPS},
     **{(op, "mat2"): 1 for op in ("Mm", "Bmm")},
     **{(op, "input"): 0 for op in ("Convolution", "NativeLayerNorm", "NativeGroupNorm", "NativeBatchNorm")},
+    **{(op, "target"): 1 for op in _LOSSES},
+    ("Dot", "tensor"): 1,
+    ("Mv", "vec"): 1,
     ("Addmm", "mat1"): 1,
     ("Addmm", "mat2"): 2,
 }
@@ -131,7 +135,7 @@ def collect_known_tensors(statistics: PassStatistics, nodes: list[int]) -> dict[
             continue
         op = trace.ops[row.node].partition("Backward")[0]
         place = (row.node, 0) if row.name == "result" else None
-        slot = _SAVED_INPUTS.get((op, row.name))
+        slot = SAVED_INPUTS.get((op, row.name))
         if slot is not None:
             place = edges.get((row.node, slot))
         if place is not None:

@@ -1,6 +1,6 @@
 // What an optimizer did to each parameter in its step.
 
-import { makeElement } from "../common/dom.js";
+import { appendNames, makeElement } from "../common/dom.js";
 
 /**
  * Makes the list of parameters, each with what the optimizer did to it.
@@ -8,6 +8,10 @@ import { makeElement } from "../common/dom.js";
  */
 export function makeMoves(moves = []) {
   const list = makeElement("dl", "hv-moves");
-  for (const [name, text] of moves) list.append(makeElement("dt", "", name), makeElement("dd", "", text));
+  for (const [name, text] of moves) {
+    const term = makeElement("dt");
+    appendNames(term, name);
+    list.append(term, makeElement("dd", "", text));
+  }
   return list;
 }
