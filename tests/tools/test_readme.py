@@ -155,7 +155,7 @@ def test_claims_about_the_first_example_are_true(ten_lines: hv.Trace) -> None:
 
 def test_numbers_on_the_pages_match_the_constants_of_the_code() -> None:
     total = programs_per_run("test_programs.py") + programs_per_run("test_nets.py")
-    assert f"Python {PYTHON.removeprefix('>=')} or newer, and PyTorch {TESTED[0]} or newer" in " ".join(README.split())
+    assert f"Python {PYTHON.removeprefix('>=')} and PyTorch {TESTED[0]}, or newer" in " ".join(README.split())
     assert f"over {total:,} generated programs" in README
     assert f"Python {PYTHON.removeprefix('>=')} or newer, make and 3 GB of disk" in ON_ONE_LINE["installing"]
     for sentence in (
