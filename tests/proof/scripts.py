@@ -146,26 +146,16 @@ def a_function_that_raises(context: ScriptContext) -> None:
 
 
 @script
-def an_edge_as_root(context: ScriptContext) -> None:
+def edges_as_root_and_input(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
+    c, edge = b.exp(), get_gradient_edge(b)
     context.on(b, "b_hook", lambda grad: grad + 1)
-    context.keep(a=a, b=b)
-    with context.watch():
-        torch.autograd.backward([get_gradient_edge(b)], [torch.tensor(1.5)])
-
-
-@script
-def an_edge_as_input(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a * 3
-    edge = get_gradient_edge(b)
-    context.on(b, "b_hook", lambda grad: grad + 1)
-    c = b.exp()
     del b
     with context.watch():
+        torch.autograd.backward([get_gradient_edge(c)], [torch.tensor(1.5)], retain_graph=True)
         (grad,) = torch.autograd.grad(c, edge)
-    context.keep(a=a, grad=grad)
+    context.keep(a=a, c=c, grad=grad)
 
 
 @script
@@ -181,23 +171,14 @@ def several_roots(context: ScriptContext) -> None:
 
 @script
 def a_seed_that_reaches_a_leaf(context: ScriptContext) -> None:
-    a, b = leaf(2.0, 3.0), leaf(1.0, 1.0)
+    a, b, c = leaf(2.0, 3.0), leaf(1.0, 1.0), leaf(1.0)
     seed = torch.tensor([1.0, 2.0])
-    context.keep(a=a, b=b, seed=seed)
+    context.keep(a=a, b=b, c=c, seed=seed)
     with context.watch():
         (a + b).backward(gradient=seed)
-    with context.watch():
         (a + 0).backward(gradient=seed)
-
-
-@script
-def a_leaf_as_root(context: ScriptContext) -> None:
-    a, b = leaf(2.0, 3.0), leaf(1.0)
-    seed = torch.tensor([1.0, 2.0])
-    context.keep(a=a, b=b, seed=seed)
-    with context.watch():
         a.backward(gradient=seed)
-        b.backward()
+        c.backward()
 
 
 @script
@@ -396,15 +377,6 @@ def a_module_with_hooks(context: ScriptContext) -> None:
         model(x).square().mean().backward()
 
 
-@script
-def a_module_whose_hook_raises(context: ScriptContext) -> None:
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
-    context.handles.append(model[0].register_full_backward_hook(context.hook("full", raise_error(ValueError))))
-    context.keep(weight=model[0].weight)
-    with context.watch():
-        model(torch.ones(1, 2, requires_grad=True)).sum().backward()
-
-
 def checkpointed(reentrant: bool) -> Script:
     """Return a script that recomputes its forward pass during backward."""
 
@@ -520,21 +492,14 @@ def hooks_put_into_the_dict_by_hand(context: ScriptContext) -> None:
 
 
 @script
-def a_legacy_backward_hook(context: ScriptContext) -> None:
-    layer = nn.Linear(2, 1)
-    context.handles.append(layer.register_backward_hook(context.hook("old")))
-    context.keep(weight=layer.weight)
+def backward_hooks_without_an_input_that_needs_grad(context: ScriptContext) -> None:
+    old, full = nn.Linear(2, 1), nn.Linear(2, 1)
+    context.handles.append(old.register_backward_hook(context.hook("old")))
+    context.handles.append(full.register_full_backward_hook(context.hook("full")))
+    context.keep(old=old.weight, full=full.weight)
     with context.watch():
-        layer(torch.ones(3, 2)).sum().backward()
-
-
-@script
-def a_full_backward_hook_without_an_input_that_needs_grad(context: ScriptContext) -> None:
-    layer = nn.Linear(2, 1)
-    context.handles.append(layer.register_full_backward_hook(context.hook("full")))
-    context.keep(weight=layer.weight)
-    with context.watch():
-        layer(torch.ones(3, 2)).sum().backward()
+        old(torch.ones(3, 2)).sum().backward()
+        full(torch.ones(3, 2)).sum().backward()
 
 
 @script

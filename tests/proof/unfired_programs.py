@@ -23,7 +23,7 @@ from hookviz.recorder.modules.arguments import ArgumentProbe
 class Program(NamedTuple):
     """A program that records itself, and the cause for which its hook does not fire."""
 
-    run: Callable[[], Trace]
+    code: Callable[..., Trace]
     cause: str
     on: str
     is_proven: bool
@@ -31,37 +31,16 @@ class Program(NamedTuple):
 
     @property
     def name(self) -> str:
-        return self.run.__name__
+        return self.code.__name__
 
 
 PROGRAMS: list[Program] = []
-FIRING: list[Callable[[], Trace]] = []
+FIRING: list[Callable[..., Trace]] = []
 """Programs whose hooks all fire."""
 
 
 def lost(*_: Any) -> None:
     """The hook that does not fire."""
-
-
-def because(
-    cause: str, on: str, *, is_proven: bool = True, is_placed: bool = False
-) -> Callable[[Callable[[], Trace]], Callable[[], Trace]]:
-    """Register a program with the cause and the owner of its hook.
-
-    ``is_proven`` says whether the recording proves the cause, ``is_placed`` whether it shows where that is.
-    """
-
-    def add(run: Callable[[], Trace]) -> Callable[[], Trace]:
-        PROGRAMS.append(Program(run, cause, on, is_proven, is_placed))
-        return run
-
-    return add
-
-
-def fires(run: Callable[[], Trace]) -> Callable[[], Trace]:
-    """Register a program whose hooks all fire."""
-    FIRING.append(run)
-    return run
 
 
 def ones(*shape: int, grad: bool = False) -> torch.Tensor:
@@ -82,6 +61,31 @@ class Net(nn.Module):
         return self.extra(x) if self.deep else x
 
 
+def because(
+    cause: str, on: str, *, is_proven: bool = True, is_placed: bool = False
+) -> Callable[[Callable[..., Trace]], Callable[..., Trace]]:
+    """Register a program, which may be given a net, with the cause and the owner of its hook.
+
+    ``is_proven`` says whether the recording proves the cause, ``is_placed`` whether it shows where that is.
+    """
+
+    def add(code: Callable[..., Trace]) -> Callable[..., Trace]:
+        PROGRAMS.append(Program(code, cause, on, is_proven, is_placed))
+        return code
+
+    return add
+
+
+def fires(code: Callable[..., Trace]) -> Callable[..., Trace]:
+    """Register a program whose hooks all fire."""
+    FIRING.append(code)
+    return code
+
+
+def run(code: Callable[..., Trace]) -> Trace:
+    return code(Net()) if code.__code__.co_argcount else code()
+
+
 def train(net: nn.Module, x: torch.Tensor | None = None) -> Trace:
     """Record a forward and a backward pass, where hookviz sees no variable but ``net``."""
     with hv.record(net) as trace:
@@ -100,8 +104,7 @@ def run_in_thread(function: Callable[[], object]) -> None:
 
 
 @because("bypassed.inner", "net", is_placed=True)
-def model_forward_is_called_directly() -> Trace:
-    net = Net()
+def model_forward_is_called_directly(net: Net) -> Trace:
     net.register_forward_hook(lost)
     with hv.record(net) as trace:
         net.forward(ones()).sum().backward()
@@ -129,8 +132,7 @@ def weights_are_used_by_a_function() -> Trace:
 
 
 @because("bypassed.inner", "other", is_placed=True)
-def inner_module_is_shared_with_a_model_that_is_called() -> Trace:
-    net = Net()
+def inner_module_is_shared_with_a_model_that_is_called(net: Net) -> Trace:
     other = nn.Sequential(net.a)
     other.register_forward_hook(lost)
     with hv.record() as trace:
@@ -139,15 +141,13 @@ def inner_module_is_shared_with_a_model_that_is_called() -> Trace:
 
 
 @because("not_called", "net.extra", is_placed=True)
-def branch_is_not_taken() -> Trace:
-    net = Net()
+def branch_is_not_taken(net: Net) -> Trace:
     net.extra.register_full_backward_hook(lost)
     return train(net)
 
 
 @because("no_forward", "net.layers")
-def hook_is_on_a_module_list() -> Trace:
-    net = Net()
+def hook_is_on_a_module_list(net: Net) -> Trace:
     net.layers = nn.ModuleList([net.a])
     net.layers.register_forward_hook(lost)
     return train(net)
@@ -173,8 +173,7 @@ def transformer_takes_the_fast_path() -> Trace:
 
 
 @because("never_called", "net.a", is_placed=True)
-def copy_of_the_model_is_trained() -> Trace:
-    net = Net()
+def copy_of_the_model_is_trained(net: Net) -> Trace:
     twin = copy.deepcopy(net)
     net.a.register_forward_hook(lost)
     with hv.record(twin) as trace:
@@ -183,8 +182,7 @@ def copy_of_the_model_is_trained() -> Trace:
 
 
 @because("not_called.other", "twin.a")
-def copy_runs_the_layers_of_the_original() -> Trace:
-    net = Net()
+def copy_runs_the_layers_of_the_original(net: Net) -> Trace:
     twin = copy.deepcopy(net)
     twin.forward = net.forward  # type: ignore[method-assign]
     twin.a.register_forward_hook(lost)
@@ -259,8 +257,7 @@ def symbolic_trace_calls_the_layers_of_a_container() -> Trace:
 
 
 @because("before", "net", is_proven=False)
-def forward_ran_before_the_recording() -> Trace:
-    net = Net()
+def forward_ran_before_the_recording(net: Net) -> Trace:
     loss = net(ones()).sum()
     net.register_full_backward_hook(lost)
     with hv.record(net) as trace:
@@ -290,8 +287,7 @@ def global_hook_without_a_call() -> Trace:
 
 
 @because("compiled", "net.a", is_proven=False)
-def hook_comes_after_the_compiled_call() -> Trace:
-    net = Net()
+def hook_comes_after_the_compiled_call(net: Net) -> Trace:
     fast = torch.compile(net, backend="eager")
     fast(ones())
     net.a.register_forward_hook(lost)
@@ -313,8 +309,7 @@ def hook_comes_after_the_graph_was_compiled() -> Trace:
 
 
 @because("transformed", "net.a")
-def model_runs_in_vmap() -> Trace:
-    net = Net()
+def model_runs_in_vmap(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record() as trace:
         torch.func.vmap(net)(ones(3, 2)).sum().backward()
@@ -322,8 +317,7 @@ def model_runs_in_vmap() -> Trace:
 
 
 @because("transformed.owner", "net.a.weight")
-def gradients_are_computed_by_torch_func() -> Trace:
-    net = Net()
+def gradients_are_computed_by_torch_func(net: Net) -> Trace:
     net.a.weight.register_hook(lost)
     weights = {name: parameter.detach() for name, parameter in net.named_parameters()}
     with hv.record() as trace:
@@ -341,8 +335,7 @@ def tensor_goes_only_into_a_transform() -> Trace:
 
 
 @because("transformed.tensor", "h")
-def tensor_belongs_to_the_graph_of_a_transform() -> Trace:
-    net = Net()
+def tensor_belongs_to_the_graph_of_a_transform(net: Net) -> Trace:
 
     def run(q: torch.Tensor) -> torch.Tensor:
         h = q * 2
@@ -472,8 +465,7 @@ def step_hook_is_taken_out_during_the_step() -> Trace:
 
 
 @because("no_grad", "net.a")
-def model_runs_in_no_grad() -> Trace:
-    net = Net()
+def model_runs_in_no_grad(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace, torch.no_grad():
         net(ones())
@@ -481,8 +473,7 @@ def model_runs_in_no_grad() -> Trace:
 
 
 @because("inference", "net.a")
-def model_runs_in_inference_mode() -> Trace:
-    net = Net()
+def model_runs_in_inference_mode(net: Net) -> Trace:
     net.a.register_full_backward_pre_hook(lost)
     with hv.record(net) as trace, torch.inference_mode():
         net(ones())
@@ -490,8 +481,7 @@ def model_runs_in_inference_mode() -> Trace:
 
 
 @because("checkpoint", "net.a")
-def reentrant_checkpoint_has_a_frozen_input() -> Trace:
-    net = Net()
+def reentrant_checkpoint_has_a_frozen_input(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
         net.b(checkpoint(net.a, ones(), use_reentrant=True)).sum().backward()
@@ -512,8 +502,7 @@ def output_is_a_dict() -> Trace:
 
 
 @because("no_gradient.frozen", "net.a")
-def module_and_its_input_are_frozen() -> Trace:
-    net = Net()
+def module_and_its_input_are_frozen(net: Net) -> Trace:
     net.a.requires_grad_(False)
     net.a.register_full_backward_hook(lost)
     return train(net)
@@ -543,8 +532,7 @@ def output_is_detached_between_two_modules() -> Trace:
 
 
 @because("no_pass", "net.a")
-def backward_is_never_called() -> Trace:
-    net = Net()
+def backward_is_never_called(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
         net(ones()).sum()
@@ -555,8 +543,7 @@ def backward_is_never_called() -> Trace:
 
 
 @because("raised", "net.b")
-def exception_comes_first() -> Trace:
-    net = Net()
+def exception_comes_first(net: Net) -> Trace:
     net.b.register_forward_hook(lost)
     with suppress(RuntimeError), hv.record(net) as trace:
         net.b(ones(1, 3))
@@ -564,8 +551,7 @@ def exception_comes_first() -> Trace:
 
 
 @because("raised.caller", "net.b")
-def exception_comes_before_the_call() -> Trace:
-    net = Net()
+def exception_comes_before_the_call(net: Net) -> Trace:
     net.b.register_forward_hook(lost)
     with suppress(RuntimeError), hv.record(net) as trace:
         net(ones(1, 3))
@@ -600,8 +586,7 @@ def exception_ends_the_program_before_the_model_is_called() -> Trace:
 
 
 @because("after_call", "net")
-def forward_hook_comes_after_the_call() -> Trace:
-    net = Net()
+def forward_hook_comes_after_the_call(net: Net) -> Trace:
     with hv.record(net) as trace:
         loss = net(ones()).sum()
         net.register_forward_hook(lost)
@@ -610,8 +595,7 @@ def forward_hook_comes_after_the_call() -> Trace:
 
 
 @because("after_call", "all modules")
-def global_hook_comes_after_the_calls() -> Trace:
-    net = Net()
+def global_hook_comes_after_the_calls(net: Net) -> Trace:
     with hv.record(net) as trace:
         loss = net(ones()).sum()
         handle = nn.modules.module.register_module_forward_hook(lost)
@@ -621,8 +605,7 @@ def global_hook_comes_after_the_calls() -> Trace:
 
 
 @because("after_call.backward", "net.a")
-def full_backward_hook_comes_after_the_call() -> Trace:
-    net = Net()
+def full_backward_hook_comes_after_the_call(net: Net) -> Trace:
     with hv.record(net) as trace:
         loss = net(ones()).sum()
         net.a.register_full_backward_hook(lost)
@@ -654,8 +637,7 @@ def hook_comes_after_the_pass_that_uses_its_tensor() -> Trace:
 
 
 @because("removed", "net.a")
-def forward_hook_is_removed_before_the_call() -> Trace:
-    net = Net()
+def forward_hook_is_removed_before_the_call(net: Net) -> Trace:
     handle = net.a.register_forward_hook(lost)
     with hv.record(net) as trace:
         handle.remove()
@@ -678,8 +660,7 @@ def tensor_hook_is_removed_before_the_pass() -> Trace:
 
 
 @because("frozen", "net.a.weight")
-def parameter_was_frozen_after_the_hook() -> Trace:
-    net = Net()
+def parameter_was_frozen_after_the_hook(net: Net) -> Trace:
     net.a.weight.register_hook(lost)
     net.a.weight.requires_grad_(False)
     return train(net)
@@ -728,8 +709,7 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
 
 
 @because("weight_norm", "the output of net.a.parametrizations.weight.0")
-def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
-    net = Net()
+def weight_is_computed_by_the_parametrization_of_weight_norm(net: Net) -> Trace:
     nn.utils.parametrizations.weight_norm(net.a)
     with hv.record() as trace:
         net.a.weight.register_hook(lost)
@@ -738,8 +718,7 @@ def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
 
 
 @because("weight_norm", "the output of WeightNormInterfaceBackward0")
-def weight_is_computed_by_the_hook_of_weight_norm() -> Trace:
-    net = Net()
+def weight_is_computed_by_the_hook_of_weight_norm(net: Net) -> Trace:
     nn.utils.weight_norm(net.a)
     with hv.record(net) as trace:
         net.a.weight.register_hook(lost)
@@ -748,8 +727,7 @@ def weight_is_computed_by_the_hook_of_weight_norm() -> Trace:
 
 
 @because("parametrized", "the output of net.a.parametrizations.weight.0")
-def weight_is_computed_by_spectral_norm() -> Trace:
-    net = Net()
+def weight_is_computed_by_spectral_norm(net: Net) -> Trace:
     nn.utils.parametrizations.spectral_norm(net.a)
     with hv.record() as trace:
         net.a.weight.register_hook(lost)
@@ -790,8 +768,7 @@ def row_is_edited_in_place_after_the_hook() -> Trace:
 
 
 @because("stray", "weight")
-def parameter_was_tied_to_another() -> Trace:
-    net = Net()
+def parameter_was_tied_to_another(net: Net) -> Trace:
     weight = net.a.weight
     weight.register_hook(lost)
     net.a.weight = net.b.weight
@@ -801,8 +778,7 @@ def parameter_was_tied_to_another() -> Trace:
 
 
 @because("substituted", "net.a.weight", is_placed=True)
-def functional_call_uses_other_parameters() -> Trace:
-    net = Net()
+def functional_call_uses_other_parameters(net: Net) -> Trace:
     net.a.weight.register_hook(lost)
     others = {name: value.detach().clone().requires_grad_() for name, value in net.named_parameters()}
     with hv.record(net) as trace:
@@ -811,8 +787,7 @@ def functional_call_uses_other_parameters() -> Trace:
 
 
 @because("substituted", "net.scale")
-def parameter_is_frozen_only_after_the_pass() -> Trace:
-    net = Net()
+def parameter_is_frozen_only_after_the_pass(net: Net) -> Trace:
     net.scale = nn.Parameter(ones())
     net.scale.register_hook(lost)
     with hv.record(net) as trace:
@@ -822,8 +797,7 @@ def parameter_is_frozen_only_after_the_pass() -> Trace:
 
 
 @because("owner_not_called", "net.extra.weight", is_placed=True)
-def parameter_belongs_to_a_branch_not_taken() -> Trace:
-    net = Net()
+def parameter_belongs_to_a_branch_not_taken(net: Net) -> Trace:
     net.extra.weight.register_post_accumulate_grad_hook(lost)
     return train(net)
 
@@ -856,8 +830,7 @@ def post_accumulate_hook_in_autograd_grad() -> Trace:
 
 
 @because("partial", "net.a.weight")
-def post_accumulate_hook_comes_after_autograd_grad() -> Trace:
-    net = Net()
+def post_accumulate_hook_comes_after_autograd_grad(net: Net) -> Trace:
     with hv.record(net) as trace:
         torch.autograd.grad(net(ones()).sum(), [net.a.weight])
         net.a.weight.register_post_accumulate_grad_hook(lost)
@@ -869,8 +842,7 @@ def post_accumulate_hook_comes_after_autograd_grad() -> Trace:
 
 
 @because("scaler", "optimizer")
-def scaler_skips_the_step() -> Trace:
-    net = Net()
+def scaler_skips_the_step(net: Net) -> Trace:
     optimizer = SGD(net.parameters(), 0.1)
     optimizer.register_step_post_hook(lost)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
@@ -882,8 +854,7 @@ def scaler_skips_the_step() -> Trace:
 
 
 @because("no_step", "optimizer")
-def optimizer_takes_no_step() -> Trace:
-    net = Net()
+def optimizer_takes_no_step(net: Net) -> Trace:
     optimizer = SGD(net.parameters(), 0.1)
     optimizer.register_step_pre_hook(lost)
     with hv.record(net) as trace:
@@ -892,8 +863,7 @@ def optimizer_takes_no_step() -> Trace:
 
 
 @because("no_step", "unused")
-def step_of_another_optimizer_is_skipped() -> Trace:
-    net = Net()
+def step_of_another_optimizer_is_skipped(net: Net) -> Trace:
     used, unused = (SGD(net.parameters(), 0.1) for _ in range(2))
     unused.register_step_post_hook(lost)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
@@ -927,8 +897,7 @@ def optimizer_is_made_anew_after_the_hook() -> Trace:
 
 
 @because("after_step", "optimizer")
-def step_hook_comes_after_the_step() -> Trace:
-    net = Net()
+def step_hook_comes_after_the_step(net: Net) -> Trace:
     optimizer = SGD(net.parameters(), 0.1)
     with hv.record(net) as trace:
         net(ones()).sum().backward()
@@ -941,15 +910,13 @@ def step_hook_comes_after_the_step() -> Trace:
 
 
 @because("early", "net.a")
-def full_backward_hook_fires_early() -> Trace:
-    net = Net()
+def full_backward_hook_fires_early(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     return train(net)
 
 
 @because("early.keywords", "net.a")
-def full_backward_hook_of_a_module_with_keyword_inputs_fires_early() -> Trace:
-    net = Net()
+def full_backward_hook_of_a_module_with_keyword_inputs_fires_early(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
         net.a(input=ones(grad=True)).sum().backward()
@@ -957,8 +924,7 @@ def full_backward_hook_of_a_module_with_keyword_inputs_fires_early() -> Trace:
 
 
 @because("again", "net.a")
-def checkpoint_runs_the_forward_again() -> Trace:
-    net = Net()
+def checkpoint_runs_the_forward_again(net: Net) -> Trace:
     net.a.register_forward_pre_hook(lost)
     with hv.record(net) as trace:
         checkpoint(net.a, ones(grad=True), use_reentrant=False).sum().backward()
@@ -1019,8 +985,7 @@ class Silent(torch.autograd.Function):
 
 
 @because("undefined.grad", "net.a.weight", is_placed=True)
-def function_returns_none_for_its_input() -> Trace:
-    net = Net()
+def function_returns_none_for_its_input(net: Net) -> Trace:
     net.a.weight.register_post_accumulate_grad_hook(lost)
     with hv.record(net) as trace:
         net.b(Silent.apply(net.a(ones()))).sum().backward()
@@ -1028,8 +993,7 @@ def function_returns_none_for_its_input() -> Trace:
 
 
 @because("undefined.module", "net.a", is_placed=True)
-def full_backward_hook_gets_none_as_grad_output() -> Trace:
-    net = Net()
+def full_backward_hook_gets_none_as_grad_output(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
         net.b(Silent.apply(net.a(ones(grad=True)))).sum().backward()
@@ -1090,8 +1054,7 @@ def head_is_replaced_after_the_hook() -> Trace:
 
 
 @fires
-def all_hooks_of_a_net_fire() -> Trace:
-    net = Net()
+def all_hooks_of_a_net_fire(net: Net) -> Trace:
     for module in (net, net.a, net.b, net.body, net.body[0]):
         module.register_forward_pre_hook(lost)
         module.register_forward_hook(lost)
@@ -1131,8 +1094,7 @@ def hook_on_a_tensor_without_a_variable_fires() -> Trace:
 
 
 @fires
-def hooks_of_several_passes_fire() -> Trace:
-    net = Net()
+def hooks_of_several_passes_fire(net: Net) -> Trace:
     net.a.weight.register_hook(lost)
     net.b.register_forward_hook(lost)
     optimizer = SGD(net.parameters(), 0.1)
@@ -1146,8 +1108,7 @@ def hooks_of_several_passes_fire() -> Trace:
 
 
 @fires
-def hook_that_fired_and_was_removed_is_no_trouble() -> Trace:
-    net = Net()
+def hook_that_fired_and_was_removed_is_no_trouble(net: Net) -> Trace:
     with hv.record(net) as trace:
         with net.a.register_forward_hook(lost):
             loss = net(ones()).sum()
@@ -1157,8 +1118,7 @@ def hook_that_fired_and_was_removed_is_no_trouble() -> Trace:
 
 
 @fires
-def hook_that_fired_in_a_dropped_pass_is_no_trouble() -> Trace:
-    net = Net()
+def hook_that_fired_in_a_dropped_pass_is_no_trouble(net: Net) -> Trace:
     with hv.record(net, keep=1) as trace:
         with net.a.weight.register_hook(lost):
             net(ones()).sum().backward()
@@ -1181,8 +1141,7 @@ def hook_of_a_tensor_in_another_thread_is_unknown() -> Trace:
 
 
 @fires
-def hook_of_a_shallow_copy_that_is_followed_fires() -> Trace:
-    net = Net()
+def hook_of_a_shallow_copy_that_is_followed_fires(net: Net) -> Trace:
     net.register_forward_hook(lost)
     with hv.record() as trace:
         copy.copy(net)(ones()).sum().backward()
