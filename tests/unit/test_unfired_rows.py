@@ -133,7 +133,7 @@ def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:
         return count_calls(run)
 
     count(10)
-    assert count(400) < 4.4 * count(100)
+    assert count(160) < 4.4 * count(40)
 
 
 def test_many_parameters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
