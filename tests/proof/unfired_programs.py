@@ -1000,23 +1000,7 @@ def full_backward_hook_gets_none_as_grad_output(net: Net) -> Trace:
     return trace
 
 
-# -- on objects to which no variable leads
-
-
-class Trainer:
-    """Holds the model that it trains: a copy of the one that it is given."""
-
-    def __init__(self, net: nn.Module) -> None:
-        self.net, self.given = copy.deepcopy(net), net
-
-
-@because("never_called", "trainer.given.a", is_placed=True)
-def hook_is_registered_on_a_model_that_an_object_holds_unused() -> Trace:
-    trainer = Trainer(Net())
-    with hv.record() as trace:
-        trainer.given.a.register_forward_hook(lost)  # type: ignore[union-attr]
-        trainer.net(ones()).sum().backward()
-    return trace
+# -- on models that are not used, or thrown away
 
 
 @because("never_called", "unused.a")
@@ -1168,15 +1152,6 @@ def call_and_throw_away(*, in_thread: bool = False) -> torch.Tensor:
     net.register_forward_hook(lost)
     (run_in_thread if in_thread else lambda call: call())(lambda: made.append(net(ones())))
     return made[0].sum()
-
-
-@fires
-def hook_of_another_module_than_the_given_one_fires() -> Trace:
-    used = nn.Linear(2, 2)
-    with hv.record(used) as trace:
-        used(ones())
-        call_and_throw_away().backward()
-    return trace
 
 
 @fires

@@ -52,6 +52,14 @@ def drop_in_place(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = nn.functional.dropout(output, 0.0, inplace=True)
 
 
+def clamp_in_place(grad: Tensor) -> None:
+    grad.clamp_(-0.1, 0.1)
+
+
+def cast_the_module(module: nn.Module, _args: Any, _output: Tensor) -> None:
+    module.to(torch.float32)
+
+
 def add_to_a_default(_module: nn.Module, _args: Any, output: Tensor, seen: set[int] = set()) -> None:  # noqa: B006
     seen.add(output.numel())
 
@@ -115,8 +123,8 @@ def test_a_new_value_that_a_hook_does_not_return_is_a_warning_with_its_line(hook
 @pytest.mark.parametrize(
     "hook",
     [
-        *(count, keep_twice, drop_in_place, return_doubled),
-        *(add_to_a_default, keep_on_one_line, try_whether_shapes_fit),
+        *(count, keep_twice, drop_in_place, clamp_in_place, return_doubled),
+        *(cast_the_module, add_to_a_default, keep_on_one_line, try_whether_shapes_fit),
     ],
 )
 def test_hooks_that_use_or_return_what_they_compute_are_healthy(hook: Any) -> None:
