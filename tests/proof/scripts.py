@@ -468,17 +468,6 @@ def nested_tensors(context: ScriptContext) -> None:
 
 
 @script
-def custom_node_metadata(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a.exp()
-    b.grad_fn.metadata["mine"] = 1
-    context.keep(a=a, b=b)
-    with context.watch():
-        context.on(b, "b_hook")
-        b.backward()
-
-
-@script
 def hooks_put_into_the_dict_by_hand(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
