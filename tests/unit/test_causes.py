@@ -70,6 +70,12 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
         "NaN: it subtracts Inf from Inf. The Inf arises where it takes the exponential of numbers above 88.7, "
         "which is too large for float32.",
     ),
+    "Inf ÷ Inf": (
+        lambda x: x.exp() / x.exp(),
+        [1000.0],
+        "NaN: it divides Inf by Inf. The Inf arises where it takes the exponential of numbers above 88.7, "
+        "which is too large for float32.",
+    ),
     "softmax": (lambda x: x.softmax(-1), [[-INF, -INF]], "NaN: it takes the softmax of numbers that are all -Inf."),
     "softmax of Inf": (
         lambda x: x.exp().softmax(-1),
