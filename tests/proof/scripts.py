@@ -1,4 +1,4 @@
-"""Scripts that cover many features of autograd; each runs plainly and recorded."""
+"""Scripts with what the random programs of `programs.py` do not have; each runs plainly and recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import (
     get_gradient_edge,
-    increment_version,
     register_multi_grad_hook,
     save_on_cpu,
     saved_tensors_hooks,
@@ -36,137 +35,58 @@ def leaf(*numbers: float, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.tensor(value, dtype=dtype, requires_grad=True)
 
 
-def basic_graph(context: ScriptContext, d: float = 4.0) -> dict[str, Tensor]:
-    """Return the tensors a to d of the graph of lesson 01."""
-    a, b, d_leaf = leaf(2.0), leaf(3.0), leaf(d)
+@script
+def the_picture_with_hooks(context: ScriptContext) -> None:
+    """The graph of lesson 01."""
+    a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
     c = a * b
-    tensors = {"a": a, "b": b, "c": c, "d": d_leaf}
-    context.keep(**tensors)
-    return tensors
-
-
-def basic_graph_with_hooks(context: ScriptContext) -> Any:
-    """Build the graph a to e with hooks; return e and the handle of c's hook."""
-    tensors = basic_graph(context)
-    c, d = tensors["c"], tensors["d"]
-    handle = context.on(c, "c_hook", lambda grad: grad + 2)
+    context.on(c, "c_hook", lambda grad: grad + 2)
     context.on(c, "c_print")
     c.retain_grad()
     context.on(d, "d_hook", lambda grad: grad + 100)
     e = c * d
     e.retain_grad()
     context.on(e, "e_hook", lambda grad: grad * 2)
-    context.keep(e=e)
-    return e, handle
-
-
-@script
-def the_picture_without_hooks(context: ScriptContext) -> None:
-    tensors = basic_graph(context)
-    e = tensors["c"] * tensors["d"]
-    tensors["c"].retain_grad()
-    e.retain_grad()
-    context.keep(e=e)
+    context.keep(a=a, b=b, c=c, d=d, e=e)
     with context.watch():
         e.backward()
 
 
-@script
-def the_picture_with_hooks(context: ScriptContext) -> None:
-    e, _ = basic_graph_with_hooks(context)
-    with context.watch():
-        e.backward()
+class Tagged(Tensor):
+    """A subclass of Tensor that does nothing special."""
 
 
-@script
-def the_picture_with_one_hook_removed(context: ScriptContext) -> None:
-    e, handle = basic_graph_with_hooks(context)
-    handle.remove()
-    with context.watch():
-        e.backward()
+def on_one_tensor(make: Callable[[], Tensor], compute: Callable[[Tensor], Tensor], change: Any = None) -> Script:
+    """Return a script with a hook on what is computed from a leaf."""
 
-
-@script
-def an_edit_in_place_corrupts_the_sibling(context: ScriptContext) -> None:
-    tensors = basic_graph(context)
-    tensors["c"].retain_grad()
-    context.on(tensors["d"], "d_hook", lambda grad: grad.mul_(100) and None)
-    e = tensors["c"] + tensors["d"]
-    e.retain_grad()
-    context.keep(e=e)
-    with context.watch():
-        e.backward()
-
-
-@script
-def a_diamond(context: ScriptContext) -> None:
-    a = leaf(2.0, 3.0)
-    b = a * a
-    c = b.sin() * b + b
-    context.on(b, "b_hook", lambda grad: grad * 0.5)
-    context.keep(a=a, b=b)
-    with context.watch():
-        c.sum().backward()
-
-
-@script
-def inputs_that_are_not_used(context: ScriptContext) -> None:
-    a, b = leaf(2.0), leaf(3.0)
-    context.on(b, "b_hook")
-    context.keep(a=a, b=b)
-    with context.watch():
-        context.keep(c=a * 2)
-        context.tensors["c"].backward()
-
-
-@script
-def some_outputs_of_unbind_and_split(context: ScriptContext) -> None:
-    a = leaf(1.0, 2.0, 3.0, 4.0)
-    first, *others = (a * 1).unbind()
-    left, right = (a * 2).split(2)
-    for name, tensor in (("first", first), ("second", others[0]), ("left", left), ("right", right)):
-        context.on(tensor, name, lambda grad: None if grad is None else grad * 3)
-    context.keep(a=a, first=first, left=left)
-    with context.watch():
-        (first * left.sum()).backward()
-
-
-@script
-def a_view_and_an_edit_of_its_base(context: ScriptContext) -> None:
-    a = leaf(1.0, 2.0, 3.0)
-    b = a * 2
-    view = b[1:]
-    b.mul_(3)
-    view.add_(1)
-    context.keep(a=a, b=b, view=view)
-    context.on(b, "b_hook")
-    with context.watch():
-        (b.sum() + view.prod()).backward()
-
-
-@script
-def hooks_before_and_after_an_edit_in_place(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    with context.watch():
-        b = a * 3
-        context.on(b, "before", lambda grad: grad + 1)
-        b.retain_grad()
-        b.mul_(5)
-        context.on(b, "after", lambda grad: grad + 10)
+    def run(context: ScriptContext) -> None:
+        a = make()
+        b = compute(a)
+        context.on(b, "b_hook", change)
         context.keep(a=a, b=b)
-        (b * 2).backward()
+        with context.watch():
+            b.abs().sum().backward()
+        context.log.append(type(a.grad).__name__)
+
+    return run
 
 
-@script
-def a_hook_on_a_deleted_tensor(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    context.keep(a=a)
-    with context.watch():
-        b = a * 3
-        context.on(b, "gone", lambda grad: grad * 7)
-        c = b.exp()
-        del b
-        c.backward()
+SCRIPTS |= {
+    "a_diamond": on_one_tensor(lambda: leaf(2.0, 3.0), lambda a: (a * a).sin() * a + a, lambda grad: grad * 0.5),
+    "half_precision_that_overflows": on_one_tensor(
+        lambda: leaf(200.0, 0.1, -3.0, dtype=torch.float16), lambda a: a * a * a, lambda grad: grad * 3
+    ),
+    "complex_numbers": on_one_tensor(
+        lambda: torch.tensor([1 + 2j, -0.5j], requires_grad=True), lambda a: a.conj() * a.exp(), torch.conj
+    ),
+    "empty_tensors": on_one_tensor(lambda: torch.ones(0, 3, requires_grad=True), lambda a: a * 2),
+    "a_large_gradient": on_one_tensor(
+        lambda: torch.randn(300, 40, requires_grad=True), lambda a: a.t() @ a, lambda grad: grad.clamp(-1, 1)
+    ),
+    "a_subclass_of_tensor": on_one_tensor(
+        lambda: torch.ones(2).as_subclass(Tagged).requires_grad_(), lambda a: a * 2, lambda grad: grad * 2
+    ),
+}
 
 
 @script
@@ -184,27 +104,6 @@ def double_backward(context: ScriptContext) -> None:
 
 
 @script
-def a_gradient_penalty(context: ScriptContext) -> None:
-    a, w = leaf(2.0, 1.0), leaf(0.5, -0.5)
-    context.keep(a=a, w=w)
-    with context.watch():
-        (grad,) = torch.autograd.grad((a * w).tanh().sum(), a, create_graph=True)
-        (grad.norm() - 1).square().backward()
-
-
-@script
-def two_passes_over_one_graph(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a.exp()
-    context.on(b, "b_hook")
-    b.retain_grad()
-    context.keep(a=a, b=b)
-    with context.watch():
-        b.backward(retain_graph=True)
-        b.backward()
-
-
-@script
 def one_pass_recorded_and_the_next_not(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a.exp()
@@ -218,49 +117,12 @@ def one_pass_recorded_and_the_next_not(context: ScriptContext) -> None:
 
 
 @script
-def the_gradient_of_an_intermediate(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a * 3
-    c = b.exp()
-    context.on(b, "b_hook", lambda grad: grad * 2)
-    context.handles += [b.grad_fn.register_prehook(context.hook("pre")), b.grad_fn.register_hook(context.hook("post"))]
-    b.retain_grad()
-    with context.watch():
-        (grad,) = torch.autograd.grad(c, b)
-    context.keep(a=a, b=b, grad=grad)
-
-
-@script
-def the_gradient_of_leaves(context: ScriptContext) -> None:
-    a, b, c = leaf(2.0), leaf(3.0), leaf(4.0)
-    context.on(a, "a_hook", lambda grad: grad * 2)
-    context.handles.append(b.register_post_accumulate_grad_hook(context.hook("never")))
-    with context.watch():
-        first, second, third = torch.autograd.grad(a * b, (a, b, c), allow_unused=True)
-    assert third is None
-    context.keep(a=a, b=b, first=first, second=second)
-
-
-@script
 def batched_gradients(context: ScriptContext) -> None:
     a = leaf(2.0, 3.0)
     b = a.sin()
     with context.watch():
         (grad,) = torch.autograd.grad(b, a, torch.eye(2), is_grads_batched=True)
     context.keep(a=a, grad=grad)
-
-
-class Cubes(torch.autograd.Function):
-    """A custom function with two outputs."""
-
-    @staticmethod
-    def forward(ctx: Any, a: Tensor) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(a)
-        return a**3, a + 1
-
-    @staticmethod
-    def backward(ctx: Any, one: Tensor, two: Tensor) -> Tensor:  # type: ignore[override]
-        return one * 3 * ctx.saved_tensors[0] ** 2 + two
 
 
 class Refuses(torch.autograd.Function):
@@ -276,17 +138,6 @@ class Refuses(torch.autograd.Function):
 
 
 @script
-def a_custom_function(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    cube, more = Cubes.apply(a * 1)
-    context.on(cube, "cube_hook", lambda grad: grad * 2)
-    context.handles.append(cube.grad_fn.register_hook(context.hook("post")))
-    context.keep(a=a, cube=cube, more=more)
-    with context.watch():
-        cube.backward()
-
-
-@script
 def a_function_that_raises(context: ScriptContext) -> None:
     a = leaf(2.0)
     context.keep(a=a)
@@ -295,50 +146,16 @@ def a_function_that_raises(context: ScriptContext) -> None:
 
 
 @script
-def no_grad_in_the_middle(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    context.keep(a=a)
-    with context.watch():
-        b = a * 3
-        with torch.no_grad():
-            c = b * 5
-            a.add_(0)
-        context.keep(b=b, c=c)
-        (b * c).backward()
-
-
-@script
-def an_edge_as_root(context: ScriptContext) -> None:
+def edges_as_root_and_input(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
+    c, edge = b.exp(), get_gradient_edge(b)
     context.on(b, "b_hook", lambda grad: grad + 1)
-    context.keep(a=a, b=b)
-    with context.watch():
-        torch.autograd.backward([get_gradient_edge(b)], [torch.tensor(1.5)])
-
-
-@script
-def an_edge_as_input(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a * 3
-    edge = get_gradient_edge(b)
-    context.on(b, "b_hook", lambda grad: grad + 1)
-    c = b.exp()
     del b
     with context.watch():
+        torch.autograd.backward([get_gradient_edge(c)], [torch.tensor(1.5)], retain_graph=True)
         (grad,) = torch.autograd.grad(c, edge)
-    context.keep(a=a, grad=grad)
-
-
-@script
-def backward_to_some_inputs_only(context: ScriptContext) -> None:
-    a, b = leaf(2.0), leaf(3.0)
-    c = a * b
-    context.on(a, "a_hook")
-    context.on(b, "b_hook")
-    context.keep(a=a, b=b, c=c)
-    with context.watch():
-        c.sin().backward(inputs=[b, c])
+    context.keep(a=a, c=c, grad=grad)
 
 
 @script
@@ -353,35 +170,15 @@ def several_roots(context: ScriptContext) -> None:
 
 
 @script
-def accumulating_into_an_existing_gradient(context: ScriptContext) -> None:
-    a = leaf(2.0, 3.0)
-    a.grad = torch.tensor([1.0, -1.0])
-    context.keep(a=a, old=a.grad)
-    with context.watch():
-        (a * 2).sum().backward()
-        (a * 3).sum().backward()
-    context.log.append(a.grad is context.tensors["old"])
-
-
-@script
 def a_seed_that_reaches_a_leaf(context: ScriptContext) -> None:
-    a, b = leaf(2.0, 3.0), leaf(1.0, 1.0)
+    a, b, c = leaf(2.0, 3.0), leaf(1.0, 1.0), leaf(1.0)
     seed = torch.tensor([1.0, 2.0])
-    context.keep(a=a, b=b, seed=seed)
+    context.keep(a=a, b=b, c=c, seed=seed)
     with context.watch():
         (a + b).backward(gradient=seed)
-    with context.watch():
         (a + 0).backward(gradient=seed)
-
-
-@script
-def a_leaf_as_root(context: ScriptContext) -> None:
-    a, b = leaf(2.0, 3.0), leaf(1.0)
-    seed = torch.tensor([1.0, 2.0])
-    context.keep(a=a, b=b, seed=seed)
-    with context.watch():
         a.backward(gradient=seed)
-        b.backward()
+        c.backward()
 
 
 @script
@@ -407,15 +204,6 @@ def gradients_are_summed_in_place(context: ScriptContext) -> None:
 
 
 @script
-def expanded_gradients(context: ScriptContext) -> None:
-    a, b = leaf(2.0, 3.0), leaf(1.0)
-    context.on(a, "a_hook")
-    context.keep(a=a, b=b)
-    with context.watch():
-        (a.sum() + b.expand(3, 2).sum()).backward()
-
-
-@script
 def a_sparse_gradient(context: ScriptContext) -> None:
     table = nn.Embedding(5, 2, sparse=True)
     context.on(table.weight, "weight_hook", lambda grad: grad * 2)
@@ -423,91 +211,6 @@ def a_sparse_gradient(context: ScriptContext) -> None:
     with context.watch():
         table(torch.tensor([1, 1, 3])).sum().backward()
         table(torch.tensor([0, 3])).sum().backward()
-
-
-@script
-def complex_numbers(context: ScriptContext) -> None:
-    a = torch.tensor([1 + 2j, -0.5j], requires_grad=True)
-    b = a.conj() * a.exp()
-    context.on(b, "b_hook", lambda grad: grad.conj())
-    context.keep(a=a, b=b)
-    with context.watch():
-        b.abs().sum().backward()
-        (a.imag * 2).sum().backward()
-
-
-def low_precision(dtype: torch.dtype) -> Script:
-    """Return a script in a type of 16 bits whose gradients overflow or nearly do."""
-
-    def run(context: ScriptContext) -> None:
-        a = leaf(200.0, 0.1, -3.0, dtype=dtype)
-        b = a * a
-        context.on(b, "b_hook", lambda grad: grad * 3)
-        context.keep(a=a, b=b)
-        with context.watch():
-            (b * b).sum().backward()
-
-    return run
-
-
-for kind in (torch.float16, torch.bfloat16):
-    SCRIPTS[f"in_{str(kind).removeprefix('torch.')}"] = low_precision(kind)
-
-
-@script
-def empty_tensors(context: ScriptContext) -> None:
-    a = torch.ones(0, 3, requires_grad=True)
-    b = a * 2
-    context.on(b, "b_hook")
-    context.keep(a=a, b=b)
-    with context.watch():
-        b.sum().backward()
-
-
-@script
-def a_large_gradient(context: ScriptContext) -> None:
-    a = torch.randn(300, 40, requires_grad=True)
-    b = a.t().relu()
-    context.on(b, "b_hook", lambda grad: grad.clamp(-1, 1))
-    context.keep(a=a)
-    with context.watch():
-        (b @ b.t()).std().backward()
-
-
-@script
-def a_pass_inside_a_hook(context: ScriptContext) -> None:
-    a, x = leaf(2.0), leaf(5.0)
-
-    def nested(grad: Tensor) -> Tensor:
-        with torch.enable_grad():
-            y = x * x
-            context.on(y, "y_hook")
-            y.backward()
-        return grad + x.grad
-
-    b = a * 3
-    context.on(b, "b_hook", nested)
-    context.keep(a=a, b=b, x=x)
-    with context.watch():
-        b.exp().backward()
-
-
-@script
-def a_pass_over_the_same_graph_inside_a_hook(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a * 3
-    c = b.sin()
-    calls: list[int] = []
-
-    def nested(grad: Tensor) -> None:
-        calls.append(1)
-        if len(calls) == 1:
-            c.backward(retain_graph=True)
-
-    context.on(b, "b_hook", nested)
-    context.keep(a=a, b=b, c=c)
-    with context.watch():
-        c.backward(retain_graph=True)
 
 
 @script
@@ -531,48 +234,43 @@ def raise_error(kind: type[BaseException]) -> Callable[..., Any]:
     return raises
 
 
-def on_node(method: str) -> Callable[[ScriptContext, Tensor, Tensor, Any], Any]:
-    """Return a function that registers a hook on the node of the intermediate tensor."""
-    return lambda context, a, b, hook: getattr(b.grad_fn, method)(hook)
-
-
-HOOKS: dict[str, Callable[[ScriptContext, Tensor, Tensor, Any], Any]] = {
-    "tensor": lambda context, a, b, hook: b.register_hook(hook),
-    "leaf": lambda context, a, b, hook: a.register_hook(hook),
-    "post_accumulate": lambda context, a, b, hook: a.register_post_accumulate_grad_hook(hook),
-    "node_pre": on_node("register_prehook"),
-    "node_post": on_node("register_hook"),
-    "accumulate_pre": lambda context, a, b, hook: get_gradient_edge(a).node.register_prehook(hook),
-    "accumulate_post": lambda context, a, b, hook: get_gradient_edge(a).node.register_hook(hook),
-    "multi_all": lambda context, a, b, hook: register_multi_grad_hook([a, b], hook),
-    "multi_any": lambda context, a, b, hook: register_multi_grad_hook([a, b], hook, mode="any"),
+HOOKS: dict[str, Callable[[Tensor, Tensor, Any], Any]] = {
+    "tensor": lambda a, b, hook: b.register_hook(hook),
+    "leaf": lambda a, b, hook: a.register_hook(hook),
+    "post_accumulate": lambda a, b, hook: a.register_post_accumulate_grad_hook(hook),
+    "node_pre": lambda a, b, hook: b.grad_fn.register_prehook(hook),
+    "node_post": lambda a, b, hook: b.grad_fn.register_hook(hook),
+    "accumulate_pre": lambda a, b, hook: get_gradient_edge(a).node.register_prehook(hook),
+    "accumulate_post": lambda a, b, hook: get_gradient_edge(a).node.register_hook(hook),
+    "multi_all": lambda a, b, hook: register_multi_grad_hook([a, b], hook),
+    "multi_any": lambda a, b, hook: register_multi_grad_hook([a, b], hook, mode="any"),
 }
 """Every kind of hook in a graph."""
 
-RESULTS: dict[str, Callable[..., Any]] = {
-    "raises": raise_error(ValueError),
-    "is_interrupted": raise_error(KeyboardInterrupt),
-    "exits": raise_error(SystemError),
-    "returns_a_word": lambda *values: "a word",
-    "returns_a_wrong_shape": lambda *values: torch.ones(2, 3),
-    "returns_too_many": lambda *values: (None, None, None, None),
+BAD_HOOKS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "a_tensor_hook_raises": ("tensor", raise_error(ValueError)),
+    "a_tensor_hook_is_interrupted": ("tensor", raise_error(KeyboardInterrupt)),
+    "a_node_pre_hook_returns_too_much": ("node_pre", lambda *values: (None,) * 4),
+    "a_node_post_hook_returns_too_much": ("node_post", lambda *values: (None,) * 4),
+    "an_accumulate_pre_hook_raises": ("accumulate_pre", raise_error(ValueError)),
+    "an_accumulate_post_hook_raises": ("accumulate_post", raise_error(ValueError)),
+    "a_multi_all_hook_raises": ("multi_all", raise_error(ValueError)),
+    "a_multi_any_hook_raises": ("multi_any", raise_error(ValueError)),
 }
-"""The ways in which a hook can break a pass."""
+"""Script → the hook that breaks the pass, and what it does: the random programs have the other combinations."""
 
 
-def script_with_bad_hook(
-    register: Callable[[ScriptContext, Tensor, Tensor, Any], Any], result: Callable[..., Any]
-) -> Script:
+def script_with_bad_hook(place: str, result: Callable[..., Any]) -> Script:
     """Return a script with harmless hooks of every kind, and a bad hook between two harmless ones."""
 
     def run(context: ScriptContext) -> None:
         a = leaf(2.0)
         b = a * 3
-        for name, register_hook in HOOKS.items():
-            context.handles.append(register_hook(context, a, b, context.hook(f"{name} before")))
-        context.handles.append(register(context, a, b, context.hook("bad", result)))
-        for name, register_hook in HOOKS.items():
-            context.handles.append(register_hook(context, a, b, context.hook(f"{name} after")))
+        for name, register in HOOKS.items():
+            context.handles.append(register(a, b, context.hook(f"{name} before")))
+        context.handles.append(HOOKS[place](a, b, context.hook("bad", result)))
+        for name, register in HOOKS.items():
+            context.handles.append(register(a, b, context.hook(f"{name} after")))
         context.keep(a=a, b=b)
         with context.watch():
             b.exp().backward()
@@ -580,24 +278,7 @@ def script_with_bad_hook(
     return run
 
 
-for place, register_hook in HOOKS.items():
-    for outcome, result in RESULTS.items():
-        SCRIPTS[f"a_{place}_hook_{outcome}"] = script_with_bad_hook(register_hook, result)
-
-
-@script
-def an_exception_that_is_caught_and_then_another_pass(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a * 3
-    handle = context.on(b, "bad", raise_error(ValueError))
-    context.keep(a=a, b=b)
-    with context.watch():
-        try:
-            b.backward(retain_graph=True)
-        except ValueError as error:
-            context.log.append(str(error))
-        handle.remove()
-        b.backward()
+SCRIPTS |= {name: script_with_bad_hook(place, result) for name, (place, result) in BAD_HOOKS.items()}
 
 
 @script
@@ -614,67 +295,11 @@ def errors_of_torch_itself(context: ScriptContext) -> None:
 
 
 @script
-def a_graph_that_was_freed(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a.exp()
-    context.keep(a=a, b=b)
-    with context.watch():
-        b.backward()
-        b.backward()
-
-
-@script
-def a_saved_tensor_that_was_changed(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a.exp()
-    c = b * 2
-    increment_version(b)
-    context.keep(a=a, b=b)
-    with context.watch():
-        c.backward()
-
-
-@script
 def an_error_under_anomaly_detection(context: ScriptContext) -> None:
     a = leaf(-1.0)
     context.keep(a=a)
     with context.watch(), torch.autograd.detect_anomaly():
         a.sqrt().backward()
-
-
-@script
-def hooks_that_remove_themselves_and_others(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a * 3
-    handles: list[Any] = []
-    handles.append(context.on(b, "self", lambda grad: handles[0].remove()))
-    handles.append(context.on(b, "next", lambda grad: grad + 1))
-    handles.append(context.on(a, "leaf", lambda grad: grad * 5))
-    context.on(b, "last", lambda grad: [handle.remove() for handle in handles[1:]] and None)
-    context.keep(a=a, b=b)
-    with context.watch():
-        b.backward(retain_graph=True)
-        b.backward()
-
-
-@script
-def hooks_that_register_hooks(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a * 3
-    c = b.exp()
-
-    def more(grad: Tensor) -> None:
-        context.on(c, "same tensor", lambda grad: grad + 1)
-        context.on(b, "further on", lambda grad: grad * 2)
-        context.handles.append(b.grad_fn.register_prehook(context.hook("node further on")))
-        context.handles.append(a.register_post_accumulate_grad_hook(context.hook("leaf further on")))
-        b.retain_grad()
-
-    context.on(c, "more", more)
-    context.keep(a=a, b=b, c=c)
-    with context.watch():
-        c.backward(retain_graph=True)
-        c.backward()
 
 
 @script
@@ -737,17 +362,6 @@ def a_step_inside_backward(context: ScriptContext) -> None:
 
 
 @script
-def two_graphs_that_share_a_leaf(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b, c = a * 3, a.exp()
-    context.on(a, "a_hook", lambda grad: grad * 2)
-    context.on(b, "b_hook", lambda grad: c.backward() or grad)
-    context.keep(a=a, b=b, c=c)
-    with context.watch():
-        b.backward()
-
-
-@script
 def a_module_with_hooks(context: ScriptContext) -> None:
     model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(inplace=True), nn.Linear(3, 1))
     for name, module in model.named_children():
@@ -761,24 +375,6 @@ def a_module_with_hooks(context: ScriptContext) -> None:
     context.keep(x=x, **{name.replace(".", "_"): parameter for name, parameter in model.named_parameters()})
     with context.watch():
         model(x).square().mean().backward()
-
-
-@script
-def a_module_whose_hook_raises(context: ScriptContext) -> None:
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
-    context.handles.append(model[0].register_full_backward_hook(context.hook("full", raise_error(ValueError))))
-    context.keep(weight=model[0].weight)
-    with context.watch():
-        model(torch.ones(1, 2, requires_grad=True)).sum().backward()
-
-
-@script
-def a_module_whose_forward_hook_raises(context: ScriptContext) -> None:
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
-    context.handles.append(model[1].register_forward_hook(context.hook("forward", raise_error(ValueError))))
-    context.keep(weight=model[0].weight)
-    with context.watch():
-        model(torch.ones(1, 2)).sum().backward()
 
 
 def checkpointed(reentrant: bool) -> Script:
@@ -811,16 +407,6 @@ def hooks_on_saved_tensors(context: ScriptContext) -> None:
         b.sum().backward()
     with context.watch(), save_on_cpu():
         (a * a).sum().backward()
-
-
-@script
-def a_hook_on_saved_tensors_that_raises(context: ScriptContext) -> None:
-    a = leaf(2.0, 3.0)
-    context.keep(a=a)
-    with saved_tensors_hooks(lambda t: t, raise_error(ValueError)):
-        b = a.exp()
-    with context.watch():
-        b.sum().backward()
 
 
 @script
@@ -860,21 +446,6 @@ def functional_transforms(context: ScriptContext) -> None:
     context.keep(a=a, grad=grad, jacobian=jacobian, hessian=hessian, mapped=mapped)
 
 
-class Tagged(Tensor):
-    """A subclass of Tensor that does nothing special."""
-
-
-@script
-def a_subclass_of_tensor(context: ScriptContext) -> None:
-    a = torch.ones(2).as_subclass(Tagged).requires_grad_()
-    b = a * 2
-    context.on(b, "b_hook", lambda grad: grad * 2)
-    context.keep(a=a, b=b)
-    with context.watch():
-        b.sum().backward()
-    context.log.append(type(a.grad).__name__)
-
-
 @script
 def meta_tensors(context: ScriptContext) -> None:
     a = torch.ones(2, device="meta", requires_grad=True)
@@ -897,30 +468,6 @@ def nested_tensors(context: ScriptContext) -> None:
 
 
 @script
-def a_pass_over_a_graph_made_in_another_thread(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    made: list[Tensor] = []
-    with context.watch():
-        thread = threading.Thread(target=lambda: made.append(a.exp().sin()))
-        thread.start()
-        thread.join()
-        context.on(made[0], "hook", lambda grad: grad * 2)
-        (made[0] * a).backward()
-    context.keep(a=a, b=made[0])
-
-
-@script
-def custom_node_metadata(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a.exp()
-    b.grad_fn.metadata["mine"] = 1
-    context.keep(a=a, b=b)
-    with context.watch():
-        context.on(b, "b_hook")
-        b.backward()
-
-
-@script
 def hooks_put_into_the_dict_by_hand(context: ScriptContext) -> None:
     a = leaf(2.0)
     b = a * 3
@@ -934,32 +481,14 @@ def hooks_put_into_the_dict_by_hand(context: ScriptContext) -> None:
 
 
 @script
-def a_legacy_backward_hook(context: ScriptContext) -> None:
-    layer = nn.Linear(2, 1)
-    context.handles.append(layer.register_backward_hook(context.hook("old")))
-    context.keep(weight=layer.weight)
+def backward_hooks_without_an_input_that_needs_grad(context: ScriptContext) -> None:
+    old, full = nn.Linear(2, 1), nn.Linear(2, 1)
+    context.handles.append(old.register_backward_hook(context.hook("old")))
+    context.handles.append(full.register_full_backward_hook(context.hook("full")))
+    context.keep(old=old.weight, full=full.weight)
     with context.watch():
-        layer(torch.ones(3, 2)).sum().backward()
-
-
-@script
-def a_full_backward_hook_without_an_input_that_needs_grad(context: ScriptContext) -> None:
-    layer = nn.Linear(2, 1)
-    context.handles.append(layer.register_full_backward_hook(context.hook("full")))
-    context.keep(weight=layer.weight)
-    with context.watch():
-        layer(torch.ones(3, 2)).sum().backward()
-
-
-@script
-def backward_with_create_graph(context: ScriptContext) -> None:
-    a = leaf(2.0)
-    b = a**3
-    context.on(b, "b_hook", lambda grad: grad * 2)
-    context.keep(a=a, b=b)
-    with context.watch():
-        b.backward(create_graph=True)
-        a.grad.backward()
+        old(torch.ones(3, 2)).sum().backward()
+        full(torch.ones(3, 2)).sum().backward()
 
 
 @script
@@ -972,17 +501,6 @@ def multi_grad_hooks_on_intermediates(context: ScriptContext) -> None:
     with context.watch():
         c.backward(retain_graph=True)
         (c * d).backward()
-
-
-@script
-def a_tensor_as_root_and_input(context: ScriptContext) -> None:
-    """A tensor with two names, which is both root and input."""
-    a = leaf(2.0)
-    b = same = a * 3
-    context.on(same, "same", lambda grad: grad + 1)
-    with context.watch():
-        grads = torch.autograd.grad([b, b.exp()], [b, a])
-    context.keep(a=a, b=b, one=grads[0], two=grads[1])
 
 
 @script

@@ -13,14 +13,11 @@ if TYPE_CHECKING:
 
 
 class Scale(nn.Module):
-    """A module with one parameter."""
-
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.tensor(0.5, dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Multiply by the parameter."""
         return x * self.weight
 
 
@@ -33,14 +30,12 @@ class Net(nn.Module):
 
 
 def on_new_leaf(machine: Machine, target: int) -> None:
-    """Hook a leaf that nothing uses, and freeze it."""
     leaf = torch.ones(2, dtype=torch.float64, requires_grad=True)
     machine.hook_named(leaf, "frozen", ("tensor", "post_accumulate")[target % 2])
     leaf.requires_grad_(False)
 
 
 def on_detached_copy(machine: Machine, target: int) -> None:
-    """Hook a detached copy of a tensor."""
     machine.hook_named(machine.pick_with_grad(target).detach().clone().requires_grad_(), "detached", "tensor")
 
 
@@ -55,25 +50,21 @@ def on_kept_tensor(machine: Machine, target: int) -> None:
 
 
 def on_dropped_tensor(machine: Machine, target: int) -> None:
-    """Hook a tensor that nothing refers to afterwards."""
     machine.hook_tensors([machine.pick_with_grad(target) * 2], "dropped", "tensor")
 
 
 def on_unused_node(machine: Machine, target: int) -> None:
-    """Hook the node of a tensor that nothing uses."""
     unused = machine.pick_with_grad(target) * 2
     machine.name_tensor(unused, "node")
     machine.hook_tensors([unused], "node", ("node_pre", "node_post")[target % 2])
 
 
 def removed_at_once(machine: Machine, target: int) -> None:
-    """Remove a hook right after it was registered."""
     machine.hook_tensors([machine.pick_with_grad(target)], "removed", ("tensor", "multi")[target % 2])
     machine.remove(len(machine.handles) - 1)
 
 
 def named_and_removed(machine: Machine, target: int) -> None:
-    """Hook a tensor in a variable, and remove the hook."""
     on_kept_tensor(machine, target)
     machine.ledger.hooks[-1].kind = "named removed"
     machine.remove(len(machine.handles) - 1)
@@ -88,7 +79,6 @@ def on_several(machine: Machine, target: int) -> None:
 
 
 def on_several_outside(machine: Machine, target: int) -> None:
-    """Register a multi-grad hook on tensors that nothing uses."""
     several = [torch.ones(2, dtype=torch.float64, requires_grad=True) for _ in range(2)]
     names = tuple(machine.name_tensor(one, "outside") for one in several)
     machine.hook_tensors(several, "multi outside", ("multi", "multi any")[target % 2], names)
@@ -105,37 +95,31 @@ def on_called_module(machine: Machine, target: int) -> None:
 
 
 def on_module_too_late(machine: Machine, target: int) -> None:
-    """Call a module and hook it afterwards."""
     on_called_module(machine, target)
     machine.hook_module("called", target + 1)
     machine.ledger.hooks[-1].kind = "module late"
 
 
 def on_uncalled_module(machine: Machine, target: int) -> None:
-    """Hook a module that is never called."""
     machine.hook_module("uncalled", target)
 
 
 def on_bypassed_module(machine: Machine, target: int) -> None:
-    """Hook a module, and call only its ``forward``."""
     machine.hook_module("bypassed", target)
     machine.pool.append(machine.net.bypassed.forward(machine.pick_with_grad(target)))
 
 
 def on_unrecorded_module(machine: Machine, target: int) -> None:
-    """Hook a module that runs without a graph."""
     machine.hook_module("unrecorded", target)
     with machine.ledger.call("unrecorded"), torch.no_grad():
         machine.net.unrecorded(machine.pick_with_grad(target))
 
 
 def on_idle_optimizer(machine: Machine, target: int) -> None:
-    """Hook an optimizer."""
     machine.hook_optimizer(target, "optimizer idle")
 
 
 def on_optimizer_too_late(machine: Machine, target: int) -> None:
-    """Hook an optimizer after its step."""
     with machine.ledger.call("optimizer"):
         machine.make_optimizer().step()
     machine.hook_optimizer(target, "optimizer late")

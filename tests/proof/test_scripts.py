@@ -22,8 +22,8 @@ from tests.waiting import PATIENCE
 
 from .compare import PACKAGE, Watch, garbage_collection_off, package_frames, plain, same
 from .scripts import SCRIPTS
-from .show import ScriptContext, process_state, run_script
-from .wrong import HARMLESS, WRONG, kept_gradients, leave_patch_behind
+from .show import process_state, run_script
+from .wrong import WRONG, kept_gradients, leave_patch_behind
 
 both_scopes = pytest.mark.parametrize("whole", [False, True], ids=["around the pass", "around everything"])
 
@@ -31,12 +31,9 @@ both_scopes = pytest.mark.parametrize("whole", [False, True], ids=["around the p
 def check(name: str, watch: Watch, whole: bool) -> dict[str, Any]:
     """Assert that a script has the same report with and without the watch, and return the report with it."""
     warm_up(name)
-    # All runs start from one line, because some of torch's warnings show the stack.
-    first_plain, second_plain, recorded = (
-        run_and_check_process_state(name, each, whole) for each in (plain, plain, watch)
-    )
-    same(first_plain, second_plain, f"{name} is not the same in two plain runs")
-    same(first_plain, recorded, name)
+    # Both runs start from one line, because some of torch's warnings show the stack.
+    plainly, recorded = (run_and_check_process_state(name, each, whole) for each in (plain, watch))
+    same(plainly, recorded, name)
     return recorded
 
 
@@ -80,7 +77,6 @@ def test_faulty_recorder_is_detected_by_the_scripts(fault: str) -> None:
 
 
 def check_all(watch: Watch) -> None:
-    """Check all scripts."""
     for name in SCRIPTS:
         check(name, watch, whole=False)
 
@@ -92,15 +88,6 @@ def test_patch_left_behind_is_detected() -> None:
             check("a_diamond", leave_patch_behind, whole=False)
     finally:
         torch.autograd.graph._engine_run_backward = engine
-
-
-WARNS_WITH_LINE = "a_full_backward_hook_without_an_input_that_needs_grad"
-"""In this script, torch counts frames to find the line of a warning; the passive observer adds a frame."""
-
-
-@pytest.mark.parametrize("name", [name for name in SCRIPTS if name != WARNS_WITH_LINE])
-def test_passive_observer_changes_no_script(name: str) -> None:
-    check(name, HARMLESS, whole=False)
 
 
 def hookviz_objects() -> Counter[str]:
@@ -159,16 +146,6 @@ def test_gradient_is_freed_during_the_pass() -> None:
     assert was_freed == [True]
 
 
-@pytest.mark.parametrize("name", ["a_diamond", "a_tensor_hook_raises", "a_pass_inside_a_hook"])
-def test_garbage_collector_stays_enabled(name: str) -> None:
-    context = ScriptContext(hv.record)
-    try:
-        SCRIPTS[name](context)
-    except ValueError as error:
-        context.log.append(str(error))
-    assert gc.isenabled()
-
-
 def record_once() -> None:
     """Record a small pass."""
     with hv.record():
@@ -182,13 +159,13 @@ def resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def test_three_thousand_recordings_do_not_leak_memory() -> None:
-    for _ in range(500):
+def test_a_thousand_recordings_do_not_leak_memory() -> None:
+    for _ in range(300):
         record_once()
     before = resident_bytes()
-    for _ in range(3_000):
+    for _ in range(1_000):
         record_once()
-    assert abs(resident_bytes() - before) < 3_000_000  # leaked traces would take ten times as much
+    assert abs(resident_bytes() - before) < 2_000_000  # leaked traces would take five times as much
 
 
 DEEP_CHAIN = """

@@ -1,27 +1,29 @@
 """Small programs with one hook named ``lost`` that does not fire, or fires oddly, and the cause of each."""
 
 import copy
-import dataclasses
 import threading
-import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.autograd.graph import register_multi_grad_hook
 from torch.nn.utils import prune
+from torch.optim import SGD
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
 from hookviz import Trace
+from hookviz.recorder.modules.arguments import ArgumentProbe
 
 
 class Program(NamedTuple):
     """A program that records itself, and the cause for which its hook does not fire."""
 
-    run: Callable[[], Trace]
+    code: Callable[..., Trace]
     cause: str
     on: str
     is_proven: bool
@@ -29,29 +31,16 @@ class Program(NamedTuple):
 
     @property
     def name(self) -> str:
-        return self.run.__name__
+        return self.code.__name__
 
 
 PROGRAMS: list[Program] = []
+FIRING: list[Callable[..., Trace]] = []
+"""Programs whose hooks all fire."""
 
 
 def lost(*_: Any) -> None:
     """The hook that does not fire."""
-
-
-def because(
-    cause: str, on: str, *, is_proven: bool = True, is_placed: bool = False
-) -> Callable[[Callable[[], Trace]], Callable[[], Trace]]:
-    """Register a program with the cause and the owner of its hook.
-
-    ``is_proven`` says whether the recording proves the cause, ``is_placed`` whether it shows where that is.
-    """
-
-    def add(run: Callable[[], Trace]) -> Callable[[], Trace]:
-        PROGRAMS.append(Program(run, cause, on, is_proven, is_placed))
-        return run
-
-    return add
 
 
 def ones(*shape: int, grad: bool = False) -> torch.Tensor:
@@ -72,12 +61,50 @@ class Net(nn.Module):
         return self.extra(x) if self.deep else x
 
 
+def because(
+    cause: str, on: str, *, is_proven: bool = True, is_placed: bool = False
+) -> Callable[[Callable[..., Trace]], Callable[..., Trace]]:
+    """Register a program, which may be given a net, with the cause and the owner of its hook.
+
+    ``is_proven`` says whether the recording proves the cause, ``is_placed`` whether it shows where that is.
+    """
+
+    def add(code: Callable[..., Trace]) -> Callable[..., Trace]:
+        PROGRAMS.append(Program(code, cause, on, is_proven, is_placed))
+        return code
+
+    return add
+
+
+def fires(code: Callable[..., Trace]) -> Callable[..., Trace]:
+    """Register a program whose hooks all fire."""
+    FIRING.append(code)
+    return code
+
+
+def run(code: Callable[..., Trace]) -> Trace:
+    return code(Net()) if code.__code__.co_argcount else code()
+
+
+def train(net: nn.Module, x: torch.Tensor | None = None) -> Trace:
+    """Record a forward and a backward pass, where hookviz sees no variable but ``net``."""
+    with hv.record(net) as trace:
+        net(ones() if x is None else x).sum().backward()
+    return trace
+
+
+def run_in_thread(function: Callable[[], object]) -> None:
+    """Run a function in a thread of its own."""
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+
 # -- called otherwise than as a function, or not at all
 
 
 @because("bypassed.inner", "net", is_placed=True)
-def model_forward_is_called_directly() -> Trace:
-    net = Net()
+def model_forward_is_called_directly(net: Net) -> Trace:
     net.register_forward_hook(lost)
     with hv.record(net) as trace:
         net.forward(ones()).sum().backward()
@@ -94,34 +121,6 @@ def layer_forward_is_called_directly() -> Trace:
 
 
 @because("bypassed", "net.b", is_placed=True)
-def inner_forward_is_called_directly() -> Trace:
-    class Direct(Net):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.b.forward(self.a(x))
-
-    net = Direct()
-    net.b.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("bypassed.inner", "net.body")
-def layers_of_a_container_are_called_one_by_one() -> Trace:
-    class Loop(Net):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            for layer in self.body:
-                x = layer(x)
-            return x
-
-    net = Loop()
-    net.body.register_forward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("bypassed", "net.b", is_placed=True)
 def weights_are_used_by_a_function() -> Trace:
     class Functional(Net):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -129,54 +128,29 @@ def weights_are_used_by_a_function() -> Trace:
 
     net = Functional()
     net.b.register_forward_pre_hook(lost)
-    with hv.record(net) as trace:
+    return train(net)
+
+
+@because("bypassed.inner", "other", is_placed=True)
+def inner_module_is_shared_with_a_model_that_is_called(net: Net) -> Trace:
+    other = nn.Sequential(net.a)
+    other.register_forward_hook(lost)
+    with hv.record() as trace:
         net(ones()).sum().backward()
     return trace
 
 
 @because("not_called", "net.extra", is_placed=True)
-def branch_is_not_taken() -> Trace:
-    net = Net()
+def branch_is_not_taken(net: Net) -> Trace:
     net.extra.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("not_called", "net.layers.1")
-def layer_is_dropped() -> Trace:
-    class LayerDrop(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            for number, layer in enumerate(self.layers):
-                x = x if number == 1 else layer(x)
-            return x
-
-    net = LayerDrop()
-    net.layers[1].register_forward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
+    return train(net)
 
 
 @because("no_forward", "net.layers")
-def hook_is_on_a_module_list() -> Trace:
-    class Stack(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = nn.ModuleList([nn.Linear(2, 2)])
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return self.layers[0](x)  # type: ignore[no-any-return]
-
-    net = Stack()
+def hook_is_on_a_module_list(net: Net) -> Trace:
+    net.layers = nn.ModuleList([net.a])
     net.layers.register_forward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
+    return train(net)
 
 
 @because("attention", "attention.out_proj")
@@ -199,8 +173,7 @@ def transformer_takes_the_fast_path() -> Trace:
 
 
 @because("never_called", "net.a", is_placed=True)
-def copy_of_the_model_is_trained() -> Trace:
-    net = Net()
+def copy_of_the_model_is_trained(net: Net) -> Trace:
     twin = copy.deepcopy(net)
     net.a.register_forward_hook(lost)
     with hv.record(twin) as trace:
@@ -208,82 +181,13 @@ def copy_of_the_model_is_trained() -> Trace:
     return trace
 
 
-@because("before", "net", is_proven=False)
-def forward_ran_before_the_recording() -> Trace:
-    net = Net()
-    loss = net(ones()).sum()
-    net.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        loss.backward()
-    return trace
-
-
-@because("compiled", "net.a", is_proven=False)
-def hook_comes_after_the_compiled_call() -> Trace:
-    net = Net()
-    fast = torch.compile(net, backend="eager")
-    fast(ones())
-    net.a.register_forward_hook(lost)
-    with torch.compiler.set_stance("default"), hv.record() as trace:
-        fast(ones()).sum().backward()
-    return trace
-
-
-def run_compiled(net: Net, backend: str) -> Trace:
-    """Record a call of a compiled model that has run before."""
-    fast = torch.compile(net, backend=backend)
-    fast(ones())
-    if not net.a._forward_hooks:
-        net.a.register_forward_hook(lost)
-    with torch.compiler.set_stance("default"), hv.record() as trace:
-        fast(ones()).sum().backward()
-    return trace
-
-
-@because("compiled", "net.a", is_proven=False)
-def hook_comes_after_the_call_that_another_backend_compiled() -> Trace:
-    return run_compiled(Net(), "aot_eager")
-
-
-@because("compiled", "net.a", is_proven=False)
-def hook_runs_inside_compiled_code() -> Trace:
-    net = Net()
-    net.a.register_forward_hook(lost)
-    return run_compiled(net, "aot_eager")
-
-
-@because("compiled.before", "net.b")
-def hook_comes_after_the_graph_was_compiled() -> Trace:
-    torch._dynamo.reset()
-    net = Net()
-    with torch.compiler.set_stance("default"), hv.record(net) as trace:
-        fast = torch.compile(net, backend="eager")
-        fast(ones()).sum().backward()
-        net.b.register_full_backward_hook(lost)
-        fast(ones()).sum().backward()
-    return trace
-
-
-@because("transformed.passes", "z")
-def tensor_goes_only_into_a_transform() -> Trace:
-    net, z = Net(), ones(grad=True)
-    with hv.record(net) as trace:
-        z.register_hook(lost)
-        torch.func.vjp(lambda q: net(q).sum(), z)[1](torch.ones(()))
-    return trace
-
-
-@because("transformed.tensor", "h")
-def tensor_belongs_to_the_graph_of_a_transform() -> Trace:
-    net = Net()
-
-    def run(q: torch.Tensor) -> torch.Tensor:
-        h = q * 2
-        h.register_hook(lost)
-        return net(h).sum()  # type: ignore[no-any-return]
-
-    with hv.record(net) as trace:
-        torch.func.vjp(run, ones(grad=True))[0].backward()
+@because("not_called.other", "twin.a")
+def copy_runs_the_layers_of_the_original(net: Net) -> Trace:
+    twin = copy.deepcopy(net)
+    twin.forward = net.forward  # type: ignore[method-assign]
+    twin.a.register_forward_hook(lost)
+    with hv.record(net, twin) as trace:
+        twin(ones()).sum().backward()
     return trace
 
 
@@ -299,25 +203,151 @@ def forward_runs_on_a_copy_made_for_it() -> Trace:
     return trace
 
 
-@because("bypassed.inner", "twin", is_placed=True)
-def hook_is_on_a_shallow_copy() -> Trace:
-    net = Net()
-    twin = copy.copy(net)
-    twin._forward_hooks = twin._forward_hooks.copy()
-    twin.register_forward_hook(lost)
+class Log:
+    """Has a hook that keeps what it sees."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def lost(self, _module: nn.Module, _inputs: Any, output: torch.Tensor) -> None:
+        self.seen.append(output)
+
+
+@because("copied.object", "layer")
+def copy_of_the_model_runs_with_a_copy_of_the_log() -> Trace:
+    log = Log()
+
+    def make_copy() -> nn.Module:
+        layer = nn.Linear(2, 2)
+        layer.register_forward_hook(log.lost)
+        return copy.deepcopy(layer)
+
     with hv.record() as trace:
-        net(ones()).sum().backward()
+        make_copy()(ones()).sum().backward()
     return trace
 
 
-# -- in another thread
+def model_that_was_made_runs(make: Callable[[nn.Module], Any], hooked: str) -> Trace:
+    """Run what torch made of a model, and register a hook on the original, all inside of a function."""
+
+    def run() -> None:
+        net = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.Tanh()), nn.ReLU())
+        made = make(net)
+        net.get_submodule(hooked).register_forward_hook(lost)
+        made(ones()).sum().backward()
+
+    with hv.record() as trace:
+        run()
+    return trace
 
 
-def run_in_thread(function: Callable[[], object]) -> None:
-    """Run a function in a thread of its own."""
-    thread = threading.Thread(target=function)
-    thread.start()
-    thread.join()
+@because("traced", "net.0.0")
+def traced_model_runs() -> Trace:
+    return model_that_was_made_runs(lambda net: torch.jit.trace(net, ones(), check_trace=False), "0.0")
+
+
+@because("scripted", "net.1")
+def scripted_model_runs() -> Trace:
+    return model_that_was_made_runs(torch.jit.script, "1")  # a module without parameters
+
+
+@because("traced.fx", "net.0")
+def symbolic_trace_calls_the_layers_of_a_container() -> Trace:
+    return model_that_was_made_runs(torch.fx.symbolic_trace, "0")
+
+
+@because("before", "net", is_proven=False)
+def forward_ran_before_the_recording(net: Net) -> Trace:
+    loss = net(ones()).sum()
+    net.register_full_backward_hook(lost)
+    with hv.record(net) as trace:
+        loss.backward()
+    return trace
+
+
+@because("after_graph", "layer")
+def forward_ran_before_the_recording_and_the_hook() -> Trace:
+    layer = nn.Linear(2, 2)
+    loss = layer(ones()).sum()
+    with hv.record(layer) as trace:
+        layer.register_full_backward_hook(lost)
+        loss.backward()
+    return trace
+
+
+@because("nothing_called", "all modules")
+def global_hook_without_a_call() -> Trace:
+    x = ones(grad=True)
+    with nn.modules.module.register_module_forward_hook(lost), hv.record() as trace:
+        (x * 2).sum().backward()
+    return trace
+
+
+# -- compiled or transformed
+
+
+@because("compiled", "net.a", is_proven=False)
+def hook_comes_after_the_compiled_call(net: Net) -> Trace:
+    fast = torch.compile(net, backend="eager")
+    fast(ones())
+    net.a.register_forward_hook(lost)
+    with torch.compiler.set_stance("default"), hv.record() as trace:
+        fast(ones()).sum().backward()
+    return trace
+
+
+@because("compiled.before", "net.b")
+def hook_comes_after_the_graph_was_compiled() -> Trace:
+    torch._dynamo.reset()
+    net = Net()
+    with torch.compiler.set_stance("default"), hv.record(net) as trace:
+        fast = torch.compile(net, backend="eager")
+        fast(ones()).sum().backward()
+        net.b.register_full_backward_hook(lost)
+        fast(ones()).sum().backward()
+    return trace
+
+
+@because("transformed", "net.a")
+def model_runs_in_vmap(net: Net) -> Trace:
+    net.a.register_full_backward_hook(lost)
+    with hv.record() as trace:
+        torch.func.vmap(net)(ones(3, 2)).sum().backward()
+    return trace
+
+
+@because("transformed.owner", "net.a.weight")
+def gradients_are_computed_by_torch_func(net: Net) -> Trace:
+    net.a.weight.register_hook(lost)
+    weights = {name: parameter.detach() for name, parameter in net.named_parameters()}
+    with hv.record() as trace:
+        torch.func.grad(lambda given: torch.func.functional_call(net, given, (ones(),)).sum())(weights)
+    return trace
+
+
+@because("transformed.passes", "z")
+def tensor_goes_only_into_a_transform() -> Trace:
+    net, z = Net(), ones(grad=True)
+    with hv.record(net) as trace:
+        z.register_hook(lost)
+        torch.func.vjp(lambda q: net(q).sum(), z)[1](torch.ones(()))
+    return trace
+
+
+@because("transformed.tensor", "h")
+def tensor_belongs_to_the_graph_of_a_transform(net: Net) -> Trace:
+
+    def run(q: torch.Tensor) -> torch.Tensor:
+        h = q * 2
+        h.register_hook(lost)
+        return net(h).sum()  # type: ignore[no-any-return]
+
+    with hv.record(net) as trace:
+        torch.func.vjp(run, ones(grad=True))[0].backward()
+    return trace
+
+
+# -- where hookviz did not look
 
 
 @because("elsewhere", "c", is_proven=False)
@@ -341,53 +371,93 @@ def hook_fires_in_a_call_of_another_thread() -> Trace:
     return trace
 
 
-@because("not_in_graph", "c")
-def tensor_comes_from_another_thread() -> Trace:
-    made: list[torch.Tensor] = []
-    a = ones(grad=True)
-    with hv.record() as trace:
-        run_in_thread(lambda: made.append(ones(grad=True) * 2))
-        c = made.pop()
-        c.register_hook(lost)
-        (a * 3).sum().backward()
-    return trace
-
-
-@because("nothing_called", "all modules")
-def global_hook_without_a_call() -> Trace:
-    x = ones(grad=True)
-    with nn.modules.module.register_module_forward_hook(lost), hv.record() as trace:
-        (x * 2).sum().backward()
-    return trace
-
-
-@because("raised.caller", "net.b")
-def exception_comes_before_the_call() -> Trace:
-    net = Net()
-    net.b.register_forward_hook(lost)
-    with suppress(RuntimeError), hv.record(net) as trace:
-        net(ones(1, 3))
-    return trace
-
-
-@because("bypassed.inner", "other", is_placed=True)
-def inner_module_is_shared_with_a_model_that_is_called() -> Trace:
-    net = Net()
-    other = nn.Sequential(net.a)
+@because("limited", "other", is_proven=False)
+def only_some_passes_are_recorded() -> Trace:
+    layer, other = nn.Linear(2, 2), nn.Linear(2, 2)
     other.register_forward_hook(lost)
-    with hv.record() as trace:
-        net(ones()).sum().backward()
+    with hv.record(layer, other, every=2) as trace:
+        for _ in range(2):
+            layer(ones()).sum().backward()
     return trace
 
 
-@because("after_call", "all modules")
-def global_hook_comes_after_the_calls() -> Trace:
-    net = Net()
-    with hv.record(net) as trace:
-        loss = net(ones()).sum()
-        handle = nn.modules.module.register_module_forward_hook(lost)
-        loss.backward()
-    handle.remove()
+@because("unseen", "hidden", is_proven=False)
+def no_variable_leads_to_the_tensor() -> Trace:
+    def run_pass() -> None:
+        x = ones(grad=True)
+        (x * 2).sum().backward()
+
+    hidden = ones(grad=True) * 2
+    hidden.register_hook(lost)
+    with hv.record() as trace:
+        run_pass()
+    return trace
+
+
+@because("unobserved", "layer", is_proven=False)
+def call_cannot_be_observed() -> Trace:
+    def fail(*_: object) -> None:
+        raise RuntimeError("not observed")
+
+    layer = nn.Linear(2, 2)
+    layer.register_forward_hook(lost)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ArgumentProbe, "measure", fail)
+        with hv.record(layer) as trace:
+            layer.forward(ones())
+            layer(ones()).sum().backward()
+    return trace
+
+
+@contextmanager
+def without(hooks: dict[int, Any]) -> Iterator[None]:
+    """Take all hooks out of a dict of torch, and put them back."""
+    kept = dict(hooks)
+    hooks.clear()
+    yield
+    hooks.update(kept)
+
+
+@because("unknown.forward", "layer", is_proven=False)
+def hook_is_taken_out_during_the_call() -> Trace:
+    layer = nn.Linear(2, 2)
+    layer.register_forward_hook(lost)
+    with hv.record(layer) as trace, without(layer._forward_hooks):
+        layer(ones()).sum().backward()
+    return trace
+
+
+@because("unknown.backward", "layer", is_proven=False)
+def backward_hook_is_taken_out_during_the_call() -> Trace:
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lost)
+    with hv.record(layer) as trace, without(layer._backward_hooks):
+        layer(ones()).sum().backward()
+    return trace
+
+
+@because("unknown.tensor", "x", is_proven=False)
+def tensor_hook_is_taken_out_during_the_pass() -> Trace:
+    x = ones(grad=True)
+    x.register_hook(lost)
+    y = x * 2
+    kept = dict(x._backward_hooks or {})
+    y.register_hook(lambda grad: x._backward_hooks.clear())  # type: ignore[union-attr]
+    with hv.record() as trace:
+        y.sum().backward()
+        x._backward_hooks.update(kept)  # type: ignore[union-attr]
+    return trace
+
+
+@because("unknown.step", "sgd", is_proven=False)
+def step_hook_is_taken_out_during_the_step() -> Trace:
+    layer = nn.Linear(2, 2)
+    sgd = SGD(layer.parameters(), lr=0.1)
+    sgd.register_step_post_hook(lost)
+    with hv.record(layer) as trace:
+        layer(ones()).sum().backward()
+        with without(sgd._optimizer_step_post_hooks):
+            sgd.step()
     return trace
 
 
@@ -395,8 +465,7 @@ def global_hook_comes_after_the_calls() -> Trace:
 
 
 @because("no_grad", "net.a")
-def model_runs_in_no_grad() -> Trace:
-    net = Net()
+def model_runs_in_no_grad(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace, torch.no_grad():
         net(ones())
@@ -404,37 +473,18 @@ def model_runs_in_no_grad() -> Trace:
 
 
 @because("inference", "net.a")
-def model_runs_in_inference_mode() -> Trace:
-    net = Net()
+def model_runs_in_inference_mode(net: Net) -> Trace:
     net.a.register_full_backward_pre_hook(lost)
     with hv.record(net) as trace, torch.inference_mode():
         net(ones())
     return trace
 
 
-@because("no_grad", "net.a")
-def part_of_the_forward_runs_in_no_grad() -> Trace:
-    class Half(Net):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            with torch.no_grad():
-                x = self.a(x)
-            return self.b(x)  # type: ignore[no-any-return]
-
-    net = Half()
+@because("checkpoint", "net.a")
+def reentrant_checkpoint_has_a_frozen_input(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("checkpoint", "net.a")
-def reentrant_checkpoint_has_a_frozen_input() -> Trace:
-    net = Net()
-    net.a.register_full_backward_hook(lost)
-    with hv.record(net) as trace, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        y = checkpoint(net.a, ones(), use_reentrant=True)
-        net.b(y).sum().backward()
+        net.b(checkpoint(net.a, ones(), use_reentrant=True)).sum().backward()
     return trace
 
 
@@ -446,52 +496,16 @@ def output_is_a_dict() -> Trace:
 
     net = Dict()
     net.register_full_backward_hook(lost)
-    with hv.record(net) as trace, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with hv.record(net) as trace:
         net(ones())["y"].sum().backward()
     return trace
 
 
-@because("returned", "net")
-def output_is_a_dataclass() -> Trace:
-    @dataclasses.dataclass
-    class Output:
-        y: torch.Tensor
-
-    class Wrapped(Net):
-        def forward(self, x: torch.Tensor) -> Any:
-            return Output(self.a(x))
-
-    net = Wrapped()
-    net.register_full_backward_hook(lost)
-    with hv.record(net) as trace, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        net(ones()).y.sum().backward()
-    return trace
-
-
-@because("returned", "net")
-def output_is_a_list() -> Trace:
-    class Listed(Net):
-        def forward(self, x: torch.Tensor) -> Any:
-            return [self.a(x), self.b(x)]
-
-    net = Listed()
-    net.register_full_backward_hook(lost)
-    with hv.record(net) as trace, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        net(ones())[0].sum().backward()
-    return trace
-
-
 @because("no_gradient.frozen", "net.a")
-def module_and_its_input_are_frozen() -> Trace:
-    net = Net()
+def module_and_its_input_are_frozen(net: Net) -> Trace:
     net.a.requires_grad_(False)
     net.a.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
+    return train(net)
 
 
 @because("no_gradient.cut", "net.a")
@@ -503,23 +517,7 @@ def forward_of_the_module_detaches() -> Trace:
     net = Net()
     net.a = Cut(2, 2)
     net.a.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("no_gradient.cut", "net.a")
-def forward_of_the_module_has_an_op_without_a_gradient() -> Trace:
-    class Hard(nn.Linear):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return super().forward(x).argmax(-1).float()
-
-    net = Net()
-    net.a, net.b = Hard(2, 2), nn.Linear(1, 2)
-    net.a.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones(1, 1, 2)).sum().backward()
-    return trace
+    return train(net)
 
 
 @because("outside", "net.a", is_placed=True)
@@ -530,39 +528,33 @@ def output_is_detached_between_two_modules() -> Trace:
 
     net = Cut()
     net.a.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("outside", "net.extra", is_placed=True)
-def head_is_not_below_this_loss() -> Trace:
-    class Heads(Net):
-        def forward(self, x: torch.Tensor) -> Any:
-            return self.b(self.a(x)), self.extra(self.a(x))
-
-    net = Heads()
-    net.extra.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones())[0].sum().backward()
-    return trace
+    return train(net)
 
 
 @because("no_pass", "net.a")
-def backward_is_never_called() -> Trace:
-    net = Net()
+def backward_is_never_called(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
         net(ones()).sum()
     return trace
 
 
+# -- an exception came first
+
+
 @because("raised", "net.b")
-def exception_comes_first() -> Trace:
-    net = Net()
+def exception_comes_first(net: Net) -> Trace:
     net.b.register_forward_hook(lost)
     with suppress(RuntimeError), hv.record(net) as trace:
         net.b(ones(1, 3))
+    return trace
+
+
+@because("raised.caller", "net.b")
+def exception_comes_before_the_call(net: Net) -> Trace:
+    net.b.register_forward_hook(lost)
+    with suppress(RuntimeError), hv.record(net) as trace:
+        net(ones(1, 3))
     return trace
 
 
@@ -580,12 +572,21 @@ def exception_ends_the_backward_pass() -> Trace:
     return trace
 
 
+@because("raised.end", "layer")
+def exception_ends_the_program_before_the_model_is_called() -> Trace:
+    layer = nn.Linear(2, 2)
+    with suppress(ValueError), hv.record(layer) as trace:
+        (ones(grad=True) * 2).sum().backward()
+        layer.register_forward_hook(lost)
+        raise ValueError
+    return trace
+
+
 # -- registered too late, removed too early
 
 
 @because("after_call", "net")
-def forward_hook_comes_after_the_call() -> Trace:
-    net = Net()
+def forward_hook_comes_after_the_call(net: Net) -> Trace:
     with hv.record(net) as trace:
         loss = net(ones()).sum()
         net.register_forward_hook(lost)
@@ -593,9 +594,18 @@ def forward_hook_comes_after_the_call() -> Trace:
     return trace
 
 
+@because("after_call", "all modules")
+def global_hook_comes_after_the_calls(net: Net) -> Trace:
+    with hv.record(net) as trace:
+        loss = net(ones()).sum()
+        handle = nn.modules.module.register_module_forward_hook(lost)
+        loss.backward()
+    handle.remove()
+    return trace
+
+
 @because("after_call.backward", "net.a")
-def full_backward_hook_comes_after_the_call() -> Trace:
-    net = Net()
+def full_backward_hook_comes_after_the_call(net: Net) -> Trace:
     with hv.record(net) as trace:
         loss = net(ones()).sum()
         net.a.register_full_backward_hook(lost)
@@ -613,9 +623,21 @@ def tensor_hook_comes_after_the_pass() -> Trace:
     return trace
 
 
+@because("after_pass.own", "output")
+def hook_comes_after_the_pass_that_uses_its_tensor() -> Trace:
+    layer = nn.Linear(2, 2)
+    with hv.record(layer) as trace:
+        for number in range(2):
+            output = layer(ones())
+            output.sum().backward()
+            if not number:
+                output.register_hook(lost)
+            del output
+    return trace
+
+
 @because("removed", "net.a")
-def forward_hook_is_removed_before_the_call() -> Trace:
-    net = Net()
+def forward_hook_is_removed_before_the_call(net: Net) -> Trace:
     handle = net.a.register_forward_hook(lost)
     with hv.record(net) as trace:
         handle.remove()
@@ -638,12 +660,21 @@ def tensor_hook_is_removed_before_the_pass() -> Trace:
 
 
 @because("frozen", "net.a.weight")
-def parameter_was_frozen_after_the_hook() -> Trace:
-    net = Net()
+def parameter_was_frozen_after_the_hook(net: Net) -> Trace:
     net.a.weight.register_hook(lost)
     net.a.weight.requires_grad_(False)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
+    return train(net)
+
+
+@because("frozen_at_call", "layer.weight")
+def parameter_is_unfrozen_after_the_call() -> Trace:
+    layer, x = nn.Linear(2, 2), ones(grad=True)
+    layer.weight.register_hook(lost)
+    layer.weight.requires_grad_(False)
+    with hv.record(layer) as trace:
+        output = layer(x)
+        layer.weight.requires_grad_(True)
+        output.sum().backward()
     return trace
 
 
@@ -678,8 +709,7 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
 
 
 @because("weight_norm", "the output of net.a.parametrizations.weight.0")
-def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
-    net = Net()
+def weight_is_computed_by_the_parametrization_of_weight_norm(net: Net) -> Trace:
     nn.utils.parametrizations.weight_norm(net.a)
     with hv.record() as trace:
         net.a.weight.register_hook(lost)
@@ -687,9 +717,17 @@ def weight_is_computed_by_the_parametrization_of_weight_norm() -> Trace:
     return trace
 
 
+@because("weight_norm", "the output of WeightNormInterfaceBackward0")
+def weight_is_computed_by_the_hook_of_weight_norm(net: Net) -> Trace:
+    nn.utils.weight_norm(net.a)
+    with hv.record(net) as trace:
+        net.a.weight.register_hook(lost)
+        net(ones()).sum().backward()
+    return trace
+
+
 @because("parametrized", "the output of net.a.parametrizations.weight.0")
-def weight_is_computed_by_spectral_norm() -> Trace:
-    net = Net()
+def weight_is_computed_by_spectral_norm(net: Net) -> Trace:
     nn.utils.parametrizations.spectral_norm(net.a)
     with hv.record() as trace:
         net.a.weight.register_hook(lost)
@@ -697,15 +735,13 @@ def weight_is_computed_by_spectral_norm() -> Trace:
     return trace
 
 
-@because("weight_norm", "the output of WeightNormInterfaceBackward0")
-def weight_is_computed_by_the_hook_of_weight_norm() -> Trace:
-    net = Net()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        nn.utils.weight_norm(net.a)
-    with hv.record(net) as trace:
-        net.a.weight.register_hook(lost)
-        net(ones()).sum().backward()
+@because("not_in_graph", "hidden", is_placed=True)
+def tensor_is_detached_on_the_way() -> Trace:
+    a, b = ones(grad=True), ones(grad=True)
+    with hv.record() as trace:
+        hidden = a * 2
+        hidden.register_hook(lost)
+        (hidden.detach() * b).sum().backward()
     return trace
 
 
@@ -719,52 +755,20 @@ def tensor_is_wrapped_anew() -> Trace:
     return trace
 
 
-@because("not_in_graph", "hidden", is_placed=True)
-def tensor_is_detached_on_the_way() -> Trace:
-    a = ones(grad=True)
-    b = ones(grad=True)
-    with hv.record() as trace:
-        hidden = a * 2
-        hidden.register_hook(lost)
-        (hidden.detach() * b).sum().backward()
-    return trace
-
-
-@because("not_in_graph", "hidden")
-def tensor_goes_through_numpy() -> Trace:
-    a, b = ones(grad=True), ones(grad=True)
-    hidden = a * 2
-    hidden.register_hook(lost)
-    with hv.record() as trace:
-        (torch.from_numpy(hidden.detach().numpy()) * b).sum().backward()
+@because("not_in_graph.view", "row")
+def row_is_edited_in_place_after_the_hook() -> Trace:
+    layer = nn.Linear(2, 2)
+    with hv.record(layer) as trace:
+        maps = layer(ones(3, 2)) * 1
+        row = maps[0]
+        row.register_hook(lost)
+        row.mul_(2)
+        maps.square().sum().backward()
     return trace
 
 
 @because("stray", "weight")
-def parameter_was_replaced_by_assign() -> Trace:
-    net = Net()
-    weight = net.a.weight
-    weight.register_hook(lost)
-    net.load_state_dict({name: value.clone() for name, value in net.state_dict().items()}, assign=True)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("stray", "weight")
-def parameter_was_replaced_by_weight_norm() -> Trace:
-    net = Net()
-    weight = net.a.weight
-    weight.register_hook(lost)
-    nn.utils.parametrizations.weight_norm(net.a)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("stray", "weight")
-def parameter_was_tied_to_another() -> Trace:
-    net = Net()
+def parameter_was_tied_to_another(net: Net) -> Trace:
     weight = net.a.weight
     weight.register_hook(lost)
     net.a.weight = net.b.weight
@@ -774,8 +778,7 @@ def parameter_was_tied_to_another() -> Trace:
 
 
 @because("substituted", "net.a.weight", is_placed=True)
-def functional_call_uses_other_parameters() -> Trace:
-    net = Net()
+def functional_call_uses_other_parameters(net: Net) -> Trace:
     net.a.weight.register_hook(lost)
     others = {name: value.detach().clone().requires_grad_() for name, value in net.named_parameters()}
     with hv.record(net) as trace:
@@ -783,23 +786,20 @@ def functional_call_uses_other_parameters() -> Trace:
     return trace
 
 
-@because("substituted", "net.scale", is_placed=True)
-def parameter_is_not_used() -> Trace:
-    net = Net()
+@because("substituted", "net.scale")
+def parameter_is_frozen_only_after_the_pass(net: Net) -> Trace:
     net.scale = nn.Parameter(ones())
     net.scale.register_hook(lost)
     with hv.record(net) as trace:
         net(ones()).sum().backward()
+        net.scale.requires_grad_(False)
     return trace
 
 
 @because("owner_not_called", "net.extra.weight", is_placed=True)
-def parameter_belongs_to_a_branch_not_taken() -> Trace:
-    net = Net()
+def parameter_belongs_to_a_branch_not_taken(net: Net) -> Trace:
     net.extra.weight.register_post_accumulate_grad_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
+    return train(net)
 
 
 @because("partial", "net.a.weight")
@@ -811,12 +811,12 @@ def gradient_of_the_input_alone_is_computed() -> Trace:
     return trace
 
 
-@because("partial", "net.a.weight")
-def backward_has_inputs() -> Trace:
-    net = Net()
-    net.a.weight.register_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward(inputs=[net.b.weight])
+@because("partial.module", "head")
+def inner_loop_asks_for_the_gradients_of_the_head() -> Trace:
+    body, head = nn.Linear(2, 2), nn.Linear(2, 1)
+    head.register_full_backward_hook(lost)
+    with hv.record(body, head) as trace:
+        torch.autograd.grad(head(body(ones())).sum(), list(head.parameters()))
     return trace
 
 
@@ -829,18 +829,8 @@ def post_accumulate_hook_in_autograd_grad() -> Trace:
     return trace
 
 
-@because("partial.grad", "net.a.weight")
-def post_accumulate_hook_of_a_parameter_whose_gradient_is_returned() -> Trace:
-    net = Net()
-    net.a.weight.register_post_accumulate_grad_hook(lost)
-    with hv.record(net) as trace:
-        torch.autograd.grad(net(ones()).sum(), [net.a.weight])
-    return trace
-
-
 @because("partial", "net.a.weight")
-def post_accumulate_hook_comes_after_autograd_grad() -> Trace:
-    net = Net()
+def post_accumulate_hook_comes_after_autograd_grad(net: Net) -> Trace:
     with hv.record(net) as trace:
         torch.autograd.grad(net(ones()).sum(), [net.a.weight])
         net.a.weight.register_post_accumulate_grad_hook(lost)
@@ -848,12 +838,137 @@ def post_accumulate_hook_comes_after_autograd_grad() -> Trace:
     return trace
 
 
-@because("partial", "net.a.weight")
-def post_accumulate_hook_in_backward_with_other_inputs() -> Trace:
-    net = Net()
-    net.a.weight.register_post_accumulate_grad_hook(lost)
+# -- optimizers
+
+
+@because("scaler", "optimizer")
+def scaler_skips_the_step(net: Net) -> Trace:
+    optimizer = SGD(net.parameters(), 0.1)
+    optimizer.register_step_post_hook(lost)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
     with hv.record(net) as trace:
-        net(ones()).sum().backward(inputs=[net.b.weight])
+        scaler.scale(net.a(ones()).sum() * float("inf")).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return trace
+
+
+@because("no_step", "optimizer")
+def optimizer_takes_no_step(net: Net) -> Trace:
+    optimizer = SGD(net.parameters(), 0.1)
+    optimizer.register_step_pre_hook(lost)
+    with hv.record(net) as trace:
+        net(ones()).sum().backward()
+    return trace
+
+
+@because("no_step", "unused")
+def step_of_another_optimizer_is_skipped(net: Net) -> Trace:
+    used, unused = (SGD(net.parameters(), 0.1) for _ in range(2))
+    unused.register_step_post_hook(lost)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    with hv.record(net) as trace:
+        scaler.scale(net.a(ones()).sum() * float("inf")).backward()
+        scaler.step(used)
+    return trace
+
+
+@because("no_step.other", "first")
+def optimizer_is_not_the_one_that_steps() -> Trace:
+    layer = nn.Linear(2, 2)
+    first, second = (SGD(layer.parameters(), lr=0.1) for _ in range(2))
+    first.register_step_pre_hook(lost)
+    with hv.record(layer) as trace:
+        layer(ones()).sum().backward()
+        second.step()
+    return trace
+
+
+@because("no_step.again", "optimizer")
+def optimizer_is_made_anew_after_the_hook() -> Trace:
+    layer = nn.Linear(2, 2)
+    with hv.record(layer) as trace:
+        optimizer: torch.optim.Optimizer = SGD(layer.parameters(), lr=0.1)
+        optimizer.register_step_pre_hook(lost)
+        optimizer = torch.optim.Adam(layer.parameters())
+        layer(ones()).sum().backward()
+        optimizer.step()
+    return trace
+
+
+@because("after_step", "optimizer")
+def step_hook_comes_after_the_step(net: Net) -> Trace:
+    optimizer = SGD(net.parameters(), 0.1)
+    with hv.record(net) as trace:
+        net(ones()).sum().backward()
+        optimizer.step()
+        optimizer.register_step_post_hook(lost)
+    return trace
+
+
+# -- hooks that fire oddly
+
+
+@because("early", "net.a")
+def full_backward_hook_fires_early(net: Net) -> Trace:
+    net.a.register_full_backward_hook(lost)
+    return train(net)
+
+
+@because("early.keywords", "net.a")
+def full_backward_hook_of_a_module_with_keyword_inputs_fires_early(net: Net) -> Trace:
+    net.a.register_full_backward_hook(lost)
+    with hv.record(net) as trace:
+        net.a(input=ones(grad=True)).sum().backward()
+    return trace
+
+
+@because("again", "net.a")
+def checkpoint_runs_the_forward_again(net: Net) -> Trace:
+    net.a.register_forward_pre_hook(lost)
+    with hv.record(net) as trace:
+        checkpoint(net.a, ones(grad=True), use_reentrant=False).sum().backward()
+    return trace
+
+
+@because("kept", "layer", is_proven=False)
+def backward_hook_is_removed_between_the_call_and_the_pass() -> Trace:
+    layer, x = nn.Linear(2, 2), ones(grad=True)
+    with hv.record(layer) as trace:
+        with layer.register_full_backward_hook(lost):
+            loss = layer(x).sum()
+        loss.backward()
+    return trace
+
+
+@because("ignored", "x")
+def multi_grad_hook_returns_gradients() -> Trace:
+    x = ones(grad=True)
+
+    def lost(grads: Any) -> Any:
+        return [grad * 2 for grad in grads]
+
+    with hv.record() as trace:
+        register_multi_grad_hook((x,), lost)
+        (x * 2).sum().backward()
+    return trace
+
+
+@because("partly", "a")
+def multi_grad_hook_gets_none_for_an_unused_tensor() -> Trace:
+    a, b = ones(grad=True), ones(grad=True)
+    register_multi_grad_hook((a, b), lost)
+    with hv.record() as trace:
+        (a * 2).sum().backward()
+    return trace
+
+
+@because("undefined", "second")
+def one_of_two_outputs_is_not_used() -> Trace:
+    first, second = torch.ones(2, requires_grad=True).unbind()
+    second.register_hook(lost)
+    with hv.record() as trace:
+        first.backward()
     return trace
 
 
@@ -870,199 +985,22 @@ class Silent(torch.autograd.Function):
 
 
 @because("undefined.grad", "net.a.weight", is_placed=True)
-def function_returns_none_for_its_input() -> Trace:
-    net = Net()
+def function_returns_none_for_its_input(net: Net) -> Trace:
     net.a.weight.register_post_accumulate_grad_hook(lost)
     with hv.record(net) as trace:
         net.b(Silent.apply(net.a(ones()))).sum().backward()
     return trace
 
 
-@because("undefined.grad", "net.a.bias", is_placed=True)
-def function_returns_none_for_a_parameter() -> Trace:
-    net = Net()
-    net.a.bias.register_post_accumulate_grad_hook(lost)
-    with hv.record(net) as trace:
-        (net.a(ones()).detach() + Silent.apply(net.a.bias)).sum().backward()
-    return trace
-
-
-@because("partly", "a")
-def multi_grad_hook_gets_none_for_an_unused_tensor() -> Trace:
-    a, b = ones(grad=True), ones(grad=True)
-    torch.autograd.graph.register_multi_grad_hook((a, b), lost)
-    with hv.record() as trace:
-        (a * 2).sum().backward()
-    return trace
-
-
-@because("not_in_graph", "hidden")
-def tensor_is_detached_beside_a_tensor_that_is_used() -> Trace:
-    a = ones(grad=True)
-    hidden = a * 2
-    hidden.register_hook(lost)
-    with hv.record() as trace:
-        (hidden.detach() * a).sum().backward()
-    return trace
-
-
-@because("stray", "weight")
-def parameter_belongs_to_no_module() -> Trace:
-    net, weight = Net(), nn.Parameter(ones())
-    weight.register_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("substituted", "net.scale")
-def parameter_is_frozen_only_after_the_pass() -> Trace:
-    net = Net()
-    net.scale = nn.Parameter(ones())
-    net.scale.register_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-        net.scale.requires_grad_(False)
-    return trace
-
-
-# -- optimizers
-
-
-@because("scaler", "optimizer")
-def scaler_skips_the_step() -> Trace:
-    net = Net()
-    optimizer = torch.optim.SGD(net.parameters(), 0.1)
-    optimizer.register_step_post_hook(lost)
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
-    with hv.record(net) as trace:
-        scaler.scale(net.a(ones()).sum() * float("inf")).backward()
-        scaler.step(optimizer)
-        scaler.update()
-    return trace
-
-
-@because("no_step", "optimizer")
-def optimizer_takes_no_step() -> Trace:
-    net = Net()
-    optimizer = torch.optim.SGD(net.parameters(), 0.1)
-    optimizer.register_step_pre_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("after_step", "optimizer")
-def step_hook_comes_after_the_step() -> Trace:
-    net = Net()
-    optimizer = torch.optim.SGD(net.parameters(), 0.1)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-        optimizer.step()
-        optimizer.register_step_post_hook(lost)
-    return trace
-
-
-@because("no_step", "unused")
-def another_optimizer_takes_the_steps() -> Trace:
-    net = Net()
-    used, unused = (torch.optim.SGD(net.parameters(), 0.1) for _ in range(2))
-    unused.register_step_post_hook(lost)
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
-    with hv.record(net) as trace:
-        scaler.scale(net.a(ones()).sum() * float("inf")).backward()
-        scaler.step(used)
-        scaler.update()
-    return trace
-
-
-# -- hooks that fire oddly
-
-
-@because("early", "net.a")
-def full_backward_hook_fires_early() -> Trace:
-    net = Net()
-    net.a.register_full_backward_hook(lost)
-    with hv.record(net) as trace, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        net(ones()).sum().backward()
-    return trace
-
-
-@because("again", "net.a")
-def checkpoint_runs_the_forward_again() -> Trace:
-    net = Net()
-    net.a.register_forward_pre_hook(lost)
-    with hv.record(net) as trace:
-        checkpoint(net.a, ones(grad=True), use_reentrant=False).sum().backward()
-    return trace
-
-
-@because("early.keywords", "net.a")
-def full_backward_hook_of_a_module_with_keyword_inputs_fires_early() -> Trace:
-    net = Net()
-    net.a.register_full_backward_hook(lost)
-    with hv.record(net) as trace, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        net.a(input=ones(grad=True)).sum().backward()
-    return trace
-
-
 @because("undefined.module", "net.a", is_placed=True)
-def full_backward_hook_gets_none_as_grad_output() -> Trace:
-    net = Net()
+def full_backward_hook_gets_none_as_grad_output(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
         net.b(Silent.apply(net.a(ones(grad=True)))).sum().backward()
     return trace
 
 
-@because("undefined.module", "net.a", is_placed=True)
-def full_backward_hook_gets_none_where_no_input_needs_a_gradient() -> Trace:
-    net = Net()
-    net.a.register_full_backward_hook(lost)
-    with hv.record(net) as trace, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        net.b(Silent.apply(net.a(ones()))).sum().backward()
-    return trace
-
-
-@because("undefined.module", "net.a", is_placed=True)
-def full_backward_pre_hook_gets_none() -> Trace:
-    net = Net()
-    net.a.register_full_backward_pre_hook(lost)
-    with hv.record(net) as trace, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        net.b(Silent.apply(net.a(ones()))).sum().backward()
-    return trace
-
-
-# -- on objects to which no variable leads
-
-
-class Trainer:
-    """Holds the model that it trains: a copy of the one that it is given."""
-
-    def __init__(self, net: nn.Module) -> None:
-        self.net, self.given = copy.deepcopy(net), net
-
-
-@because("never_called", "trainer.given.a", is_placed=True)
-def hook_is_registered_on_a_model_that_an_object_holds_unused() -> Trace:
-    trainer = Trainer(Net())
-    with hv.record() as trace:
-        trainer.given.a.register_forward_hook(lost)  # type: ignore[union-attr]
-        trainer.net(ones()).sum().backward()
-    return trace
-
-
-@because("never_called", "unused.a")
-def hook_is_registered_on_a_model_that_is_not_used() -> Trace:
-    used, unused = nn.Linear(2, 2), Net()
-    with hv.record() as trace:
-        unused.a.register_full_backward_hook(lost)
-        used(ones()).sum().backward()
-    return trace
+# -- on models that are not used, or thrown away
 
 
 @because("never_called", "unused.a")
@@ -1070,25 +1008,6 @@ def hook_is_registered_on_another_model_than_the_given_one() -> Trace:
     used, unused = nn.Linear(2, 2), Net()
     with hv.record(used) as trace:
         unused.a.register_forward_pre_hook(lost)
-        used(ones()).sum().backward()
-    return trace
-
-
-@because("owner_not_called", "unused.a.weight")
-def hook_is_registered_on_a_parameter_of_a_model_that_is_not_used() -> Trace:
-    used, unused = nn.Linear(2, 2), Net()
-    with hv.record() as trace:
-        unused.a.weight.register_hook(lost)
-        used(ones()).sum().backward()
-    return trace
-
-
-@because("removed", "unused.a")
-def hook_of_a_model_that_is_not_used_is_removed() -> Trace:
-    used, unused = nn.Linear(2, 2), Net()
-    with hv.record() as trace:
-        with unused.a.register_forward_hook(lost):
-            pass
         used(ones()).sum().backward()
     return trace
 
@@ -1115,24 +1034,11 @@ def head_is_replaced_after_the_hook() -> Trace:
     return trace
 
 
-@because("after_call", "net")
-def hook_comes_after_the_call_of_a_model_that_is_thrown_away() -> Trace:
-    def run() -> torch.Tensor:
-        net = nn.Linear(2, 2)
-        out = net(ones())
-        net.register_forward_hook(lost)
-        return out.sum()  # type: ignore[no-any-return]
-
-    with hv.record() as trace:
-        run().backward()
-    return trace
-
-
 # -- programs whose hooks all fire
 
 
-def all_hooks_of_a_net_fire() -> Trace:
-    net, x = Net(), ones(grad=True)
+@fires
+def all_hooks_of_a_net_fire(net: Net) -> Trace:
     for module in (net, net.a, net.b, net.body, net.body[0]):
         module.register_forward_pre_hook(lost)
         module.register_forward_hook(lost)
@@ -1140,21 +1046,24 @@ def all_hooks_of_a_net_fire() -> Trace:
         module.register_full_backward_hook(lost)
     net.a.weight.register_hook(lost)
     net.a.weight.register_post_accumulate_grad_hook(lost)
-    with hv.record(net) as trace:
-        net(x).sum().backward()
-    return trace
+    return train(net, ones(grad=True))
 
 
-def hook_before_an_in_place_op_fires() -> Trace:
-    a = ones(grad=True)
+@fires
+def hooks_on_a_graph_fire() -> Trace:
+    a, b = ones(grad=True), ones(grad=True)
+    register_multi_grad_hook((a, b), lost)
     with hv.record() as trace:
-        c = a * 2
+        c = a * b
+        c.grad_fn.register_hook(lost)  # type: ignore[union-attr]
+        c.grad_fn.register_prehook(lost)  # type: ignore[union-attr]
         c.register_hook(lost)
         c += 1
         c.sum().backward()
     return trace
 
 
+@fires
 def hook_on_a_tensor_without_a_variable_fires() -> Trace:
     def made(a: torch.Tensor) -> torch.Tensor:
         c = a * 2
@@ -1168,11 +1077,11 @@ def hook_on_a_tensor_without_a_variable_fires() -> Trace:
     return trace
 
 
-def hooks_of_several_passes_fire() -> Trace:
-    net = Net()
+@fires
+def hooks_of_several_passes_fire(net: Net) -> Trace:
     net.a.weight.register_hook(lost)
     net.b.register_forward_hook(lost)
-    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    optimizer = SGD(net.parameters(), 0.1)
     optimizer.register_step_post_hook(lost)
     with hv.record(net, keep=2) as trace:
         for _ in range(6):
@@ -1182,8 +1091,8 @@ def hooks_of_several_passes_fire() -> Trace:
     return trace
 
 
-def hook_that_fired_and_was_removed_is_no_trouble() -> Trace:
-    net = Net()
+@fires
+def hook_that_fired_and_was_removed_is_no_trouble(net: Net) -> Trace:
     with hv.record(net) as trace:
         with net.a.register_forward_hook(lost):
             loss = net(ones()).sum()
@@ -1192,36 +1101,17 @@ def hook_that_fired_and_was_removed_is_no_trouble() -> Trace:
     return trace
 
 
-def hook_that_fired_in_a_dropped_pass_is_no_trouble() -> Trace:
-    net = Net()
+@fires
+def hook_that_fired_in_a_dropped_pass_is_no_trouble(net: Net) -> Trace:
     with hv.record(net, keep=1) as trace:
-        for number in range(5):
-            handle = net.a.weight.register_hook(lost) if number == 0 else None
+        with net.a.weight.register_hook(lost):
             net(ones()).sum().backward()
-            if handle is not None:
-                handle.remove()
+        for _ in range(4):
+            net(ones()).sum().backward()
     return trace
 
 
-def multi_grad_hook_fires() -> Trace:
-    a, b = ones(grad=True), ones(grad=True)
-    torch.autograd.graph.register_multi_grad_hook((a, b), lost)
-    with hv.record() as trace:
-        (a * b).sum().backward()
-    return trace
-
-
-def node_hooks_fire() -> Trace:
-    a = ones(grad=True)
-    c = a * 2
-    assert c.grad_fn is not None
-    c.grad_fn.register_hook(lost)
-    c.grad_fn.register_prehook(lost)
-    with hv.record() as trace:
-        c.sum().backward()
-    return trace
-
-
+@fires
 def hook_of_a_tensor_in_another_thread_is_unknown() -> Trace:
     def work() -> None:
         c = ones(grad=True) * 2
@@ -1234,75 +1124,37 @@ def hook_of_a_tensor_in_another_thread_is_unknown() -> Trace:
     return trace
 
 
-def hook_of_a_shallow_copy_fires() -> Trace:
-    net = Net()
-    net.register_forward_hook(lost)
-    with hv.record(net) as trace:
-        copy.copy(net)(ones()).sum().backward()
-    return trace
-
-
-def hook_of_a_shallow_copy_that_is_followed_fires() -> Trace:
-    net = Net()
+@fires
+def hook_of_a_shallow_copy_that_is_followed_fires(net: Net) -> Trace:
     net.register_forward_hook(lost)
     with hv.record() as trace:
         copy.copy(net)(ones()).sum().backward()
     return trace
 
 
-def outputs_of_a_module_are_not_all_used() -> Trace:
-    class Two(Net):
-        def forward(self, x: torch.Tensor) -> Any:
-            return self.a(x), self.b(x), "text"
+@fires
+def outputs_and_inputs_of_a_module_do_not_all_have_a_gradient() -> Trace:
+    class Mixed(Net):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, scale: float | None) -> Any:
+            return self.a(x) + y, self.b(x), "text"
 
-    net = Two()
+    net = Mixed()
     net.register_full_backward_pre_hook(lost)
     net.register_full_backward_hook(lost)
     with hv.record(net) as trace:
-        net(ones(grad=True))[0].sum().backward()
-    return trace
-
-
-def inputs_of_a_module_do_not_all_need_a_gradient() -> Trace:
-    class Mixed(Net):
-        def forward(self, x: torch.Tensor, y: torch.Tensor, scale: float | None) -> torch.Tensor:
-            return self.a(x) + y  # type: ignore[no-any-return]
-
-    net = Mixed()
-    net.register_full_backward_hook(lost)
-    with hv.record(net) as trace:
-        net(ones(grad=True), ones(), None).sum().backward()
-    return trace
-
-
-def hook_of_a_module_that_is_thrown_away_fires() -> Trace:
-    def run() -> torch.Tensor:
-        net = Net()
-        net.a.register_forward_hook(lost)
-        net.a.register_full_backward_hook(lost)
-        return net(ones(grad=True)).sum()  # type: ignore[no-any-return]
-
-    with hv.record() as trace:
-        run().backward()
+        net(ones(grad=True), ones(), None)[0].sum().backward()
     return trace
 
 
 def call_and_throw_away(*, in_thread: bool = False) -> torch.Tensor:
-    """Call a module with a hook, which no variable leads to afterwards."""
+    """Call a module with hooks, which no variable leads to afterwards."""
     net, made = nn.Linear(2, 2), list[torch.Tensor]()
     net.register_forward_hook(lost)
     (run_in_thread if in_thread else lambda call: call())(lambda: made.append(net(ones())))
     return made[0].sum()
 
 
-def hook_of_another_module_than_the_given_one_fires() -> Trace:
-    used = nn.Linear(2, 2)
-    with hv.record(used) as trace:
-        used(ones())
-        call_and_throw_away().backward()
-    return trace
-
-
+@fires
 def hook_of_another_module_fires_in_a_thread() -> Trace:
     used = nn.Linear(2, 2)
     with hv.record(used) as trace:
@@ -1311,6 +1163,7 @@ def hook_of_another_module_fires_in_a_thread() -> Trace:
     return trace
 
 
+@fires
 def hooks_fire_in_passes_that_are_not_recorded() -> Trace:
     with hv.record(every=2) as trace:
         for _ in range(4):
@@ -1318,17 +1171,7 @@ def hooks_fire_in_passes_that_are_not_recorded() -> Trace:
     return trace
 
 
-def hooks_that_torch_brings_are_not_the_users() -> Trace:
-    def prepare() -> None:
-        prune.random_unstructured(nn.Linear(2, 2), "weight", amount=0.5)
-
-    x = ones(grad=True)
-    with hv.record() as trace:
-        prepare()
-        (x * 2).sum().backward()
-    return trace
-
-
+@fires
 def hook_fires_in_the_copy_of_a_module_that_is_thrown_away() -> Trace:
     def make() -> nn.Module:
         net = Net()
@@ -1340,24 +1183,13 @@ def hook_fires_in_the_copy_of_a_module_that_is_thrown_away() -> Trace:
     return trace
 
 
-FIRING: list[Callable[[], Trace]] = [
-    all_hooks_of_a_net_fire,
-    hook_before_an_in_place_op_fires,
-    hook_on_a_tensor_without_a_variable_fires,
-    hooks_of_several_passes_fire,
-    hook_that_fired_and_was_removed_is_no_trouble,
-    hook_that_fired_in_a_dropped_pass_is_no_trouble,
-    multi_grad_hook_fires,
-    node_hooks_fire,
-    hook_of_a_tensor_in_another_thread_is_unknown,
-    hook_of_a_shallow_copy_fires,
-    hook_of_a_shallow_copy_that_is_followed_fires,
-    outputs_of_a_module_are_not_all_used,
-    inputs_of_a_module_do_not_all_need_a_gradient,
-    hook_of_a_module_that_is_thrown_away_fires,
-    hook_fires_in_the_copy_of_a_module_that_is_thrown_away,
-    hook_of_another_module_than_the_given_one_fires,
-    hook_of_another_module_fires_in_a_thread,
-    hooks_fire_in_passes_that_are_not_recorded,
-    hooks_that_torch_brings_are_not_the_users,
-]
+@fires
+def hooks_that_torch_brings_are_not_the_users() -> Trace:
+    def prepare() -> None:
+        prune.random_unstructured(nn.Linear(2, 2), "weight", amount=0.5)
+
+    x = ones(grad=True)
+    with hv.record() as trace:
+        prepare()
+        (x * 2).sum().backward()
+    return trace

@@ -19,8 +19,6 @@ INF = math.inf
 
 
 class Does(nn.Module):
-    """Applies a function to its input."""
-
     def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
         self.function = function
@@ -52,26 +50,13 @@ def mean_of_none(x: torch.Tensor) -> torch.Tensor:
     return (root * weight).sum() / weight.sum()
 
 
-def softmax_by_hand(x: torch.Tensor) -> torch.Tensor:
-    """Exponentials that are too large, beside the logarithm of 0 that a mask leaves out."""
-    gate, e = x.relu(), (1000 * x).exp()
-    return e / e.sum() + torch.where(gate > 0, gate.log(), 0.0).sum()
-
-
-def mask_of_keys(x: torch.Tensor) -> torch.Tensor:
-    return (x / (x * 0)).masked_fill(x > 4, -1e9).softmax(-1)
-
-
 LOG_OF_ZERO = "The Inf arises where it takes the logarithm of 0, which is -Inf."
 CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
     "entropy": (entropy, [[-1.0, 200.0]], f"NaN: it multiplies 0 by -Inf. {LOG_OF_ZERO}"),
     "log": (torch.log, [-1.0, 5.0], "NaN: it takes the logarithm of numbers below 0, the smallest -1."),
-    "many logs": (torch.log, -torch.ones(100), "NaN: it takes the logarithm of numbers below 0, the smallest -1."),
-    "log of 0": (torch.log, [0.0, 5.0], "Inf: it takes the logarithm of 0, which is -Inf."),
     "log1p": (torch.log1p, [-2.0, 5.0], "NaN: it takes the logarithm of numbers below -1, the smallest -2."),
     "root": (torch.sqrt, [-4.0, 5.0], "NaN: it takes the square root of negative numbers, the smallest -4."),
     "1 ÷ root": (torch.rsqrt, [0.0, 5.0], "Inf: it divides by 0."),
-    "0 ÷ 0": (lambda x: x / x, [0.0, 5.0], "NaN: it divides 0 by 0."),
     "1 ÷ 0": (lambda x: 1 / x, [0.0, 5.0], "Inf: it divides by 0."),
     "share": (lambda x: x / x.abs().sum(-1, keepdim=True), [[-1.0, 5.0], [0.0, 0.0]], "NaN: it divides 0 by 0."),
     "exp": (
@@ -85,6 +70,12 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
         "NaN: it subtracts Inf from Inf. The Inf arises where it takes the exponential of numbers above 88.7, "
         "which is too large for float32.",
     ),
+    "Inf ÷ Inf": (
+        lambda x: x.exp() / x.exp(),
+        [1000.0],
+        "NaN: it divides Inf by Inf. The Inf arises where it takes the exponential of numbers above 88.7, "
+        "which is too large for float32.",
+    ),
     "softmax": (lambda x: x.softmax(-1), [[-INF, -INF]], "NaN: it takes the softmax of numbers that are all -Inf."),
     "softmax of Inf": (
         lambda x: x.exp().softmax(-1),
@@ -93,19 +84,12 @@ CAUSES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any, str]] = {
         "of numbers above 88.7, which is too large for float32.",
     ),
     "0 ÷ 0 behind a mask": (mean_of_none, [-1.0, 5.0], "NaN: it divides 0 by 0."),
-    "Inf ÷ Inf beside a mask": (
-        softmax_by_hand,
-        [-1.0, 5.0],
-        "NaN: it divides Inf by Inf. The Inf arises where it takes the exponential of numbers above 88.7, which is too "
-        "large for float32.",
-    ),
     "a mask that leaves NaN": (
         lambda x: torch.where(x < 9, x.log(), 0.0).abs(),
         [-1.0, 5.0],
         "NaN. NaN begins in the forward, at LogBackward0 of net (Does): it takes the logarithm of numbers below 0, the "
         "smallest -1.",
     ),
-    "a mask of keys": (mask_of_keys, [[0.0, 5.0]], "NaN: it divides 0 by 0."),
     "power": (lambda x: x**0.5, [-4.0, 4.0], "NaN: it raises a negative number, -4, to the power 0.5."),
     "power of 0": (lambda x: x**-2, [0.0, 4.0], "Inf: it raises 0 to the power -2."),
     "half": (to_float16, [70000.0], "Inf: it turns 70000 into float16, whose largest number is 65,504."),
@@ -149,8 +133,6 @@ def test_a_layer_whose_sums_overflow_float16_is_reported(size: int) -> None:
 
 
 class Adapter(nn.Module):
-    """Multiplies a sum, which is not kept, by a frozen weight."""
-
     def __init__(self, weight: float) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.full((4, 4), weight).half(), requires_grad=False)
@@ -173,13 +155,11 @@ def test_a_product_overflows_only_if_what_it_takes_does_not(number: float, weigh
     assert (finding.certainty, finding.line_role) == ("proven" if is_shown else "open", "begins")
 
 
-def add_and_mask(x: torch.Tensor) -> torch.Tensor:
-    return (x + x).masked_fill(torch.eye(2, dtype=torch.bool), -1e4).softmax(-1)
-
-
 def test_a_mask_is_no_cause_of_nan_behind_a_sum_that_overflows() -> None:
     numbers = torch.full((2, 2), 4e4).half()
-    text = record_function(add_and_mask, numbers).findings.values[0].text
+    mask = torch.eye(2, dtype=torch.bool)
+    trace = record_function(lambda x: (x + x).masked_fill(mask, -1e4).softmax(-1), numbers)
+    text = trace.findings.values[0].text
     assert "MaskedFillBackward0" not in text and "the cause was not seen" in text
 
 
@@ -222,8 +202,6 @@ def test_numbers_that_a_cast_makes_infinite_are_no_sums_that_overflow() -> None:
 
 
 class Masked(nn.Module):
-    """Fills the hidden numbers of some rows with a number before their softmax."""
-
     def __init__(self, number: float) -> None:
         super().__init__()
         self.number = number
@@ -242,21 +220,17 @@ def test_a_mask_explains_nan_only_in_the_rows_that_it_hides(
     mask[1, 1], x[0, 0] = True, largest
     if size > 2:
         x, mask = x.view(2, 2, -1, 3).transpose(1, 2).contiguous(), mask[:, None]
-    finding = record_masked(x, mask, number).findings.values[0]
+    net = Masked(number)
+    with hv.record(net) as trace:
+        net(x.requires_grad_(), mask).sum().backward()
+    finding = trace.findings.values[0]
     row = "(1, 0, 1)" if size > 2 else "(1, 1)"
     assert finding.kind == "nan"
     assert (f"hides every number of row {row}, counted from 0" in finding.text) == is_named
 
 
-def record_masked(x: torch.Tensor, mask: torch.Tensor, number: float) -> hv.Trace:
-    net = Masked(number)
-    with hv.record(net) as trace:
-        net(x.requires_grad_(), mask).sum().backward()
-    return trace
-
-
 class MultiheadAttention(nn.Module):
-    """A class with the name of that of torch, in whose mask True means: keep."""
+    """In whose mask True means: keep."""
 
     def forward(self, x: torch.Tensor, attn_mask: torch.Tensor) -> torch.Tensor:
         weights = (x @ x.t()).masked_fill(~attn_mask, -1e9).softmax(-1) @ x
@@ -272,8 +246,6 @@ def test_an_attention_of_the_program_is_not_taken_for_that_of_torch() -> None:
 
 
 class Buffered(nn.Module):
-    """Adds a buffer to its input and takes the logarithm, or the softmax."""
-
     def __init__(self, number: float) -> None:
         super().__init__()
         self.register_buffer("mask", torch.tensor([0.0, number]))
@@ -289,17 +261,6 @@ def test_a_buffer_with_inf_is_no_cause_of_nan_as_one_with_nan_is(number: float, 
     assert only_finding(record_training(net, torch.ones(2, requires_grad=True), torch.sum)).sentence == (
         f"net (Buffered) returns NaN: {why}"
     )
-
-
-def test_a_nan_weight_is_found_without_a_graph() -> None:
-    net = mlp(nn.Linear(4, 4))
-    net[0].requires_grad_(False)
-    with torch.no_grad():
-        net[0].weight[0, 0] = math.nan
-    with hv.record(net) as trace:
-        net(torch.ones(2, 4))
-    sentence = "net.0 (Linear) returns NaN: its own net.0.weight held NaN."
-    assert only_finding(trace).sentence == sentence
 
 
 def set_weight_to_nan(net: nn.Sequential) -> None:
@@ -333,20 +294,6 @@ def test_a_parameter_changed_without_an_optimizer_step_is_reported() -> None:
 
 
 # -- severity
-
-
-def test_masked_nan_is_a_remark() -> None:
-    class Masked(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.log = Does(torch.log)
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.where(x > 0, self.log(x.detach()), 0.0) + x
-
-    net = Masked()
-    trace = record_training(net, torch.tensor([1.0, -1.0], requires_grad=True))
-    assert (only_finding(trace).kind, only_finding(trace).severity) == ("nan", "remark")
 
 
 @pytest.mark.parametrize(
@@ -476,11 +423,3 @@ def test_rows_along_a_dimension_match_torch() -> None:
         for dim in range(-len(shape), len(shape)):
             expected = tensor.movedim(dim, -1).reshape(-1, shape[dim]).tolist() if tensor.numel() else []
             assert rows_along(Value.of(tensor), dim) == expected, (shape, dim)
-
-
-def test_unknown_and_complex_numbers_give_no_pairs_and_no_rows() -> None:
-    one = Value.of(torch.ones(1))
-    for unknown in (Value.of(torch.zeros(100)), Value.of(torch.tensor([1j])), None):
-        assert list(broadcast_pairs(one, unknown)) == []
-        assert unknown is None or rows_along(unknown, 0) == []
-    assert rows_along(one, None) == rows_along(one, 1) == []

@@ -32,21 +32,12 @@ def scale_output(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = torch.mul(output, 2)
 
 
-def drop(_module: nn.Module, _args: Any, output: Tensor) -> None:
-    output = nn.functional.dropout(output, 0.5)
-
-
 def scale_gradient(grad: Tensor) -> None:
     grad * 0.1
 
 
 def flip(_module: nn.Module, _args: Any, output: Tensor) -> None:
     flipped = tuple(-row if row.dim() else row for row in output)  # noqa: F841
-
-
-def compare(_module: nn.Module, _args: Any, output: Tensor) -> None:
-    shift = output - 1
-    SEEN.append(shift)
 
 
 def count(_module: nn.Module, _args: Any, output: Tensor) -> None:
@@ -61,19 +52,8 @@ def drop_in_place(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = nn.functional.dropout(output, 0.0, inplace=True)
 
 
-def keep_a_copy(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
-    x = args[0]
-    x = x * 2
-    SEEN.append(x)
-
-
 def clamp_in_place(grad: Tensor) -> None:
     grad.clamp_(-0.1, 0.1)
-
-
-def measure(_module: nn.Module, _args: Any, output: Tensor) -> None:
-    norm = output.norm()
-    SEEN.append(norm)
 
 
 def cast_the_module(module: nn.Module, _args: Any, _output: Tensor) -> None:
@@ -128,7 +108,6 @@ def list_kinds(trace: hv.Trace) -> list[str]:
         (add_noise, "x = x + torch.ones(())"),
         (clamp_gradient, "grad.clamp(-0.1, 0.1)"),
         (scale_output, "output = torch.mul(output, 2)"),
-        (drop, "output = nn.functional.dropout(output, 0.5)"),
         (scale_gradient, "grad * 0.1"),
         (scale_on_one_line, ""),
         (flip, "flipped = tuple(-row if row.dim() else row for row in output)  # noqa: F841"),
@@ -144,18 +123,8 @@ def test_a_new_value_that_a_hook_does_not_return_is_a_warning_with_its_line(hook
 @pytest.mark.parametrize(
     "hook",
     [
-        keep_a_copy,
-        clamp_in_place,
-        drop_in_place,
-        measure,
-        compare,
-        count,
-        keep_twice,
-        return_doubled,
-        cast_the_module,
-        add_to_a_default,
-        keep_on_one_line,
-        try_whether_shapes_fit,
+        *(count, keep_twice, drop_in_place, clamp_in_place, return_doubled),
+        *(cast_the_module, add_to_a_default, keep_on_one_line, try_whether_shapes_fit),
     ],
 )
 def test_hooks_that_use_or_return_what_they_compute_are_healthy(hook: Any) -> None:
@@ -181,38 +150,25 @@ def test_an_output_of_another_shape_is_a_remark_with_the_line_that_returns_it() 
     assert list_kinds(record_hook(double)) == []
 
 
-def reverse(factor: float) -> hv.Trace:
-    net = nn.Linear(3, 3)
-    with hv.record(net) as trace:
-        for _ in range(2):
-            features = net(torch.ones(2, 3))
-            reversed_features = features * 1.0
-            reversed_features.register_hook(lambda grad: grad * -factor)
-            (features.sum() + reversed_features.square().sum()).backward()
-    return trace
+def scale_two_gradients(factor: float) -> hv.Trace:
+    def scale(grad: Tensor) -> Tensor:
+        return grad * factor
 
-
-def test_a_hook_that_always_puts_zeros_in_the_place_of_a_gradient_is_a_remark() -> None:
-    (finding,) = reverse(0.0).findings
-    assert (finding.kind, finding.severity, finding.passes) == ("zero", "remark", (0, 1))
-    assert "each of the 2 times that it fired" in finding.sentence
-    assert list_kinds(reverse(0.5)) == []
-
-
-def stop(grad: Tensor) -> Tensor:
-    return torch.zeros_like(grad)
-
-
-def test_all_tensors_whose_gradients_a_hook_put_zeros_for_are_named() -> None:
     net = nn.Linear(3, 3)
     with hv.record(net) as trace:
         for _ in range(2):
             features = net(torch.ones(2, 3))
             left, right = torch.tanh(features), torch.sigmoid(features)
-            left.register_hook(stop)
-            right.register_hook(stop)
+            left.register_hook(scale)
+            right.register_hook(scale)
             (left + right + features).sum().backward()
-    (finding,) = trace.findings
+    return trace
+
+
+def test_a_hook_that_always_puts_zeros_in_the_place_of_a_gradient_is_a_remark() -> None:
+    (finding,) = scale_two_gradients(0.0).findings
+    assert (finding.kind, finding.severity, finding.passes) == ("zero", "remark", (0, 1))
     assert finding.sentence == (
-        "stop on right, left put zeros in the place of the gradient, each of the 4 times that it fired."
+        "scale on right, left put zeros in the place of the gradient, each of the 4 times that it fired."
     )
+    assert list_kinds(scale_two_gradients(0.5)) == []

@@ -18,11 +18,6 @@ def clip_data(module: Any, *_: Any) -> None:
     module.weight.data.clamp_(-0.01, 0.01)
 
 
-def clip_in_place(module: Any, *_: Any) -> None:
-    with torch.no_grad():
-        module.weight.mul_(0.5)
-
-
 def replace_parameter(module: Any, *_: Any) -> None:
     module.weight = nn.Parameter(module.weight.detach() * 2)
 
@@ -34,7 +29,6 @@ def look(module: Any, *_: Any) -> None:
 EFFECTS: dict[Callable[..., None], str] = {
     draw: "It drew random numbers",
     clip_data: "It changed weight of its module.",
-    clip_in_place: "It changed weight of its module.",
     replace_parameter: "It changed weight of its module.",
     look: "",
 }

@@ -133,19 +133,12 @@ def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:
         return count_calls(run)
 
     count(10)
-    assert count(400) < 4.4 * count(100)
+    assert count(160) < 4.4 * count(40)
 
 
 def test_many_parameters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parameter_ledger, "MAX_PARAMETERS", 1)
     assert len(cut_trace()._data.missing_rows) == 1
-
-
-def test_empty_table_of_hooks_says_where_hookviz_looked() -> None:
-    x = torch.ones(1, requires_grad=True)
-    with hv.record() as trace:
-        (x * 2).backward()
-    assert str(trace.hooks).startswith("No hook was registered on what hookviz looked at")
 
 
 def test_modules_of_more_hooks_than_a_recording_remembers_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
