@@ -201,32 +201,6 @@ def convnext() -> hv.Trace:
     return train_convolutions(ConvNeXt)
 
 
-class UNet(nn.Module):
-    """Down, up, and a connection past both."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.down = nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(4, 8, 3, stride=2, padding=1)
-        self.up, self.last = nn.ConvTranspose2d(8, 4, 2, 2), nn.Conv2d(8, 1, 3, padding=1)
-
-    def forward(self, x: Tensor) -> Any:
-        first = self.first(x).relu()
-        return self.last(torch.cat([first, self.up(self.down(first).relu()).relu()], 1))
-
-
-@healthy("U-Net")
-def unet() -> hv.Trace:
-    net, x = UNet(), torch.rand(2, 1, 8, 8)
-    return train(net, lambda _: F.binary_cross_entropy_with_logits(net(x), (x > 0.5).float()))
-
-
-@healthy("frozen backbone")
-def frozen_backbone() -> hv.Trace:
-    backbone = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten()).requires_grad_(False)
-    net = nn.Sequential(backbone.eval(), nn.Linear(288, 3))
-    return classify(net, torch.randn(4, 3, 8, 8), SGD(net[1].parameters(), lr=0.1, momentum=0.9))
-
-
 # -- a recurrent net
 
 

@@ -283,28 +283,6 @@ def test_sigmoid_layers_whose_weights_get_smaller_and_smaller_gradients_are_foun
     assert [finding.kind for finding in trace.findings] == found
 
 
-class Attention(nn.Module):
-    """Attention as in an untrained transformer: q and k get small gradients."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(32, 32) for _ in range(3))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        weights = (self.q(x) @ self.k(x).mT).softmax(-1)
-        return x + weights @ self.v(x)
-
-
-def test_a_branch_with_small_gradients_is_not_reported_as_vanishing() -> None:
-    net = nn.Sequential(*(Attention() for _ in range(3)))
-    for parameter in net.parameters():
-        nn.init.normal_(parameter, std=0.001)
-    trace = record_training(net, torch.randn(2, 7, 32))
-    norms = {step.on: step.after.norm for step in trace.steps if step.kind == "accumulate"}
-    assert 0 < norms["net.0.q.weight"] < 1e-3 * norms["net.0.v.bias"]
-    assert not trace.findings.values
-
-
 # -- healthy traces, and the places that show findings
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-import yaml
 from scenes import leaf, scene
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -418,13 +417,6 @@ def test_saving_values_keeps_no_tensor_alive_and_changes_no_version() -> None:
     assert reference.expired()
 
 
-def test_saved_values_that_are_in_the_trace_are_not_stored_again() -> None:
-    tensors = scene()
-    trace = record_backward(tensors.e, names=tensors._asdict())
-    named_values = {row.data for row in trace._data.tensors}
-    assert {row.value for row in trace._data.saved if row.value is not None} <= named_values
-
-
 class CountingMode(TorchDispatchMode):
     calls = 0
 
@@ -492,46 +484,6 @@ def test_without_torch_formulas_are_shown_in_symbols_and_say_that_values_need_it
 
 
 # -- the table of formulas
-
-
-@pytest.fixture(scope="module")
-def entries() -> dict[str, dict[str, Any]]:
-    """``derivatives.yaml`` as PyYAML reads it: entry → input → formula, and "name" → the signature of the entry."""
-    path = derivatives.files("torchgen").joinpath("packaged/autograd/derivatives.yaml")
-    found = {}
-    for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        fields = entry.get("dispatch", {}).get("Default", entry)
-        inputs = {key: text for keys, text in fields.items() for key in keys.split(", ")}
-        found[entry["name"].partition("(")[0]] = {**inputs, "name": entry["name"]}
-    return found
-
-
-FORMULAS_OF_TORCH = {op: row for op, row in derivatives.load_formulas().items() if row["entry"] is not None}
-"""Kind of node → its row in the table, for the formulas that are taken from torch's."""
-
-
-def test_every_formula_matches_a_text_in_derivatives_yaml(entries: dict[str, dict[str, Any]]) -> None:
-    """Fails for a torch with a changed formula, so that hookviz's is reviewed."""
-    for op, row in FORMULAS_OF_TORCH.items():
-        name = row["entry"].partition(".")[0].strip("_").removesuffix("_forward").title().replace("_", "")
-        assert re.fullmatch(rf"{name}Backward\d", op), op
-        for slot, (key, readings) in enumerate(row["slots"].items()):
-            formula, text = derivatives.find_formula(op, slot), " ".join(entries[row["entry"]][key].split())
-            assert formula is not None and " ".join(str(formula.source).split()) == text, (op, key)
-            assert [formula.text, text] in [
-                [reading, known] for reading, *texts in derivatives.list_readings(readings) for known in texts
-            ], (op, key)
-
-
-def differentiable_inputs(entry: dict[str, Any]) -> list[str]:
-    """The inputs of an entry that have a gradient, in the order of its signature and of a node's edges."""
-    names = re.findall(r"Tensor(?:\([^)]*\))?\S* (\w+)", entry["name"].rpartition(" -> ")[0])
-    return [name for name in names if entry.get(name) not in (None, "non_differentiable")]
-
-
-def test_the_inputs_are_in_the_order_of_the_edges(entries: dict[str, dict[str, Any]]) -> None:
-    for op, row in FORMULAS_OF_TORCH.items():
-        assert list(row["slots"]) == differentiable_inputs(entries[row["entry"]])[: len(row["slots"])], op
 
 
 @needs_saved_tensors
