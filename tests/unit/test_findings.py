@@ -64,6 +64,13 @@ def test_inf_in_a_weight_is_named_where_its_module_returns_nan() -> None:
     assert finding.sentence == "net.0 (Linear) returns NaN: its parameter net.0.weight held Inf before backward began."
 
 
+def test_a_layer_whose_sums_go_beyond_the_numbers_of_its_dtype_is_named() -> None:
+    net = nn.Sequential(nn.Linear(2, 1, bias=False))
+    nn.init.constant_(net[0].weight, 1e20)
+    finding = only_finding(record_training(net, torch.full((1, 2), 1e20)))
+    assert "its sums of products go beyond 3.40282e+38, the largest number of float32" in finding.sentence
+
+
 class Between(nn.Module):
     """Takes the logarithm between two modules."""
 
@@ -111,6 +118,11 @@ def exponential_of_a_large_number(x: torch.Tensor) -> None:
     e.sum().log().backward()
 
 
+def product_of_large_numbers(x: torch.Tensor) -> None:
+    product = (x * 1e20) @ (x * 1e20).T  # fault
+    product.sum().backward()
+
+
 def smoothing_over_a_mask(x: torch.Tensor) -> None:
     masked = x + torch.tensor([[0.0, -math.inf]])  # fault
     nn.functional.cross_entropy(masked, torch.tensor([0]), label_smoothing=0.1).backward()
@@ -125,6 +137,7 @@ def smoothing_over_a_mask(x: torch.Tensor) -> None:
         (share_of_nothing, "nan", "divides 0 by 0"),
         (division_of_many_numbers_by_zero, "inf", "divides by 0"),
         (exponential_of_a_large_number, "inf", "exponential of numbers above 88.7"),
+        (product_of_large_numbers, "inf", "adds up 2 products of numbers up to 1e+20 and 1e+20, which can go beyond"),
         (smoothing_over_a_mask, "inf", "AddBackward0 (masked)"),
     ],
 )
