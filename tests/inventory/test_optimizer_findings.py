@@ -153,6 +153,7 @@ class Grid(nn.Module):
         (slope,) = torch.autograd.grad(u.sum(), self.points, create_graph=True)
         return (slope + u).square().mean() + (self.net(start) - 1).square().mean()
 """
+ASKS = "torch.autograd.grad(u.sum(), self.points, create_graph=True)"
 COPIES = {
     "head": "",
     "optimizer": "SGD(net.parameters(), lr=0.1)  # here",
@@ -352,12 +353,7 @@ FAULTS: dict[str, Fault] = {
         more="optimizer, whose parameters get gradients from the same passes, was made without them.*",
     ),
     "forgotten tensor of a model": Fault(
-        write(
-            GRID.replace("torch.autograd.grad(u.sum(), self.points, create_graph=True)", "[self.points]"),
-            "Grid()",
-            loss="net(torch.zeros(1, 1))",
-        ),
-        "missing",
+        write(GRID.replace(ASKS, "[self.points]"), "Grid()", loss="net(torch.zeros(1, 1))"), "missing"
     ),
     # moved without a gradient, or not moved
     "gradient set to 0": Fault(
@@ -638,6 +634,12 @@ HEALTHY = {
         setup="later = SGD([net.shift], lr=0.1)",
         optimizer="SGD(net.body.parameters(), lr=0.01)",
         after="later.param_groups",
+    ),
+    "tensor of a model that is moved by hand": write(
+        GRID.replace(ASKS, "[self.points]"),
+        "Grid()",
+        loss="net(torch.zeros(1, 1))",
+        after="net.points.data.sub_(0.1 * net.points.grad)",
     ),
     "tensor for which a gradient is asked": write(GRID, "Grid()", loss="net(torch.zeros(1, 1))"),
     # moved without a gradient, or not moved
