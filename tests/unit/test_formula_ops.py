@@ -180,3 +180,13 @@ def test_the_formula_gives_the_recorded_gradient() -> None:
 
 def test_every_formula_has_a_program() -> None:
     assert set(OPS) == set(derivatives.load_formulas())
+
+
+def test_every_formula_is_a_reading_of_the_text_of_the_installed_torch() -> None:
+    """Fails for a torch with a changed formula, so that hookviz's is reviewed."""
+    for op, row in derivatives.load_formulas().items():
+        for slot, readings in enumerate(row["slots"].values() if row["entry"] is not None else ()):
+            formula = derivatives.find_formula(op, slot)
+            assert formula is not None
+            known = [[reading, text] for reading, *texts in derivatives.list_readings(readings) for text in texts]
+            assert [formula.text, " ".join(str(formula.source).split())] in known, (op, slot)
