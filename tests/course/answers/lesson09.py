@@ -73,7 +73,7 @@ def trains(part: str = "", momentum: float = 0.9, steps: bool = True, result: An
         losses = []
         for epoch in range(epochs):
             order = torch.randperm(1_500, generator=torch.Generator().manual_seed(epoch))
-            for batch in order.split(50):
+            for batch in order.split(50):  # type: ignore[no-untyped-call]
                 optimizer.zero_grad()
                 loss = functional.cross_entropy(net(images[batch]), labels[batch])
                 torch.autograd.backward(loss)
@@ -93,7 +93,8 @@ def copies(net: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def stand_still(net: nn.Module, training: Callable[[Any], Any]) -> list[str]:
-    before, moved = copies(net), set()
+    before = copies(net)
+    moved: set[str] = set()
 
     def compare(optimizer: Any, args: Any, kwargs: Any) -> None:
         moved.update(name for name, now in net.named_parameters() if not torch.equal(now, before[name]))
