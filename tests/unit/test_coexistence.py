@@ -254,10 +254,11 @@ class Settings(nn.Module):
         return self.inner(x) * self.factor
 
 
-def test_an_unhashable_module_is_recorded() -> None:
+@pytest.mark.parametrize("is_given", [False, True])
+def test_an_unhashable_module_is_recorded(is_given: bool) -> None:
     net = nn.Sequential(Settings(), nn.Linear(1, 1))
     net[0].inner.register_forward_hook(lambda *_: None)
-    with hv.record(net) as trace:
+    with hv.record(*[net] * is_given) as trace:
         net(torch.ones(1, 1)).sum().backward()
     assert {trace._data.call(i) for i in range(len(trace._data.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
     assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace._data.tensors}
