@@ -15,12 +15,12 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
-from hookviz.recorder import record_entry, torch_patches
+from hookviz.recorder import record_entry
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_entry import RecordBlock
 from hookviz.storage.integrity import find_fault
 from hookviz.support.interpreter import Uninterrupted
-from hookviz.what_if.switches import _FUNCTIONS, _METHODS
+from tests.torch_state import hook_dicts, process_state
 
 pytestmark = pytest.mark.slow
 
@@ -123,27 +123,9 @@ class RecordedTraining:
                 out.backward(retain_graph=True)
                 self.opt.step()
 
-    def dicts(self) -> list[Any]:
-        """Return the items of every hook dict, in the order in which torch reads them."""
-        net = self.net
-        hook_dicts = [vars(module)[name] for module in net.modules() for name in vars(module) if "hooks" in name]
-        weight = net.l1.weight
-        hook_dicts += [weight._backward_hooks, weight._post_accumulate_grad_hooks, self.opt._optimizer_step_post_hooks]
-        return [None if hooks is None else list(dict(hooks).items()) for hooks in hook_dicts]
-
     def state(self) -> list[Any]:
-        """Return what an interrupt must leave as it is: global state, hook dicts, and nodes without observers."""
-        return [global_state(), self.dicts(), objects_left_on_nodes(self.outs)]
-
-
-def global_state() -> list[Any]:
-    """Return all global state that a recording changes: patches, settings and registries."""
-    names = [*((replaced.owner, replaced.name) for replaced in torch_patches._REPLACEMENTS), *_METHODS, *_FUNCTIONS]
-    codes = [inside.function.__code__ for inside in torch_patches._INSTRUMENTED]
-    switches = [gc.isenabled(), sys.getswitchinterval(), sys.getrecursionlimit(), *codes]
-    switches.append(torch.backends.mha.get_fastpath_enabled())
-    left = [dict(torch_patches._recordings_by_thread), list(torch_patches._installed)]
-    return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
+        """Return what an interrupt must leave as it is: the process, hook dicts, and nodes without observers."""
+        return [process_state(), hook_dicts(self.net, self.opt), objects_left_on_nodes(self.outs)]
 
 
 def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
@@ -254,7 +236,7 @@ def test_a_handler_of_the_user_gets_the_signal_after_the_block_that_it_may_not_i
 
 
 def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
-    """Interrupt before the first line of ``function``; return the global state afterwards and the exception."""
+    """Interrupt before the first line of ``function``; return the state afterwards and the exception."""
 
     def interrupt(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code is function.__code__:
@@ -267,13 +249,13 @@ def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseExcep
             sys.settrace(interrupt)
     except KeyboardInterrupt as error:
         assert len(trace._data.rows) > 0
-        return global_state(), error
+        return process_state(), error
     raise AssertionError("nothing interrupted it")
 
 
 @pytest.mark.parametrize("function", [RecordBlock.end, record_entry.end])
 def test_a_record_block_interrupted_at_its_end_has_ended(function: Any) -> None:
-    before = global_state()
+    before = process_state()
     after, error = interrupt_before(function)
     assert after == before and error.__traceback__ is not None
     with hv.record() as trace:
@@ -298,7 +280,7 @@ def entered_by_hand() -> Iterator[hv.Trace]:
 def test_a_record_block_stays_open_while_its_generator_is_suspended_and_ends_with_it(
     make: Callable[[], Iterator[hv.Trace]],
 ) -> None:
-    before, suspended = global_state(), make()
+    before, suspended = process_state(), make()
     trace = next(suspended)
     gc.collect()
     with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
@@ -306,9 +288,9 @@ def test_a_record_block_stays_open_while_its_generator_is_suspended_and_ends_wit
     leaf(2.0).backward()
     assert len(trace._data.rows) > 0
     assert list(suspended) == []
-    assert global_state() == before
+    assert process_state() == before
     deleted = make()
     next(deleted)
     del deleted
     gc.collect()
-    assert global_state() == before
+    assert process_state() == before
