@@ -25,7 +25,7 @@ from tests.torch_state import hook_dicts, process_state
 pytestmark = pytest.mark.slow
 
 PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
-POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 25))
+POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 15))
 """The number of moments at which each scenario is interrupted; a large number tests all of them."""
 SIGNAL_CHECKING_OPCODES = {
     dis.opmap[name] for name in dis.opmap if name in ("RESUME", "JUMP_BACKWARD") or name.startswith("CALL")
@@ -143,16 +143,17 @@ def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
     return leftovers
 
 
-def test_an_interrupted_recording_restores_all_state() -> None:
-    work = RecordedTraining()
+@pytest.mark.parametrize("path_prefix", [PACKAGE, os.path.dirname(torch.__file__)], ids=["hookviz", "torch"])
+def test_an_interrupted_recording_restores_all_state(path_prefix: str) -> None:
+    work, points = RecordedTraining(), POINTS if path_prefix == PACKAGE else POINTS // 2
     work.run()
     before, step_kinds = work.state(), [step.kind for step in work.trace.steps]
     interrupt_count = 0
-    for number in list_interrupt_points(work.run):
-        interrupt_count += was_interrupted(work.run, number)
+    for number in list_interrupt_points(work.run, points, path_prefix):
+        interrupt_count += was_interrupted(work.run, number, path_prefix)
         assert work.state() == before, number
         assert find_fault(work.trace._data) == "", number
-    assert interrupt_count >= POINTS
+    assert interrupt_count >= points
     work.run()
     assert [step.kind for step in work.trace.steps] == step_kinds
 
