@@ -56,16 +56,17 @@ def test_a_recording_stops_after_the_pass_with_nan_and_keeps_the_last_passes() -
     assert all(torch.equal(one, other) for one, other in pairs)
 
 
-def test_what_runs_after_the_recording_stopped_leaves_no_row() -> None:
+def test_what_runs_after_the_recording_stopped_leaves_no_row_and_a_hook_of_it_is_not_silent() -> None:
     training = Training(bad=3)
     with hv.record(training.net, until="nan") as trace:
         training.run(3)
         sizes = [len(trace._data.rows), len(trace._data.values), len(trace._data.ops), len(trace._data.calls)]
         training.net[0].weight.register_hook(lambda grad: grad * 2)
+        training.net.register_forward_hook(lambda module, inputs, output: None)
         training.run(2)
         assert [len(trace._data.rows), len(trace._data.values), len(trace._data.ops), len(trace._data.calls)] == sizes
     assert trace.steps[-1].pass_number == 3
-    assert not trace.hooks
+    assert not trace.hooks and not trace.findings.hooks
 
 
 def pass_with_infinite_gradient(size: int = 1) -> None:
@@ -117,17 +118,6 @@ def test_infinite_numbers_inside_a_pass_that_reach_no_leaf_do_not_stop_the_recor
     assert stop_notes(trace) == [] and len(trace._data.roots) == 2
 
 
-def test_a_function_of_the_trace_stops_the_recording() -> None:
-    training = Training()
-    with hv.record(training.net, keep=3, until=lambda trace: trace.steps[-1].pass_number == 10) as trace:
-        training.run(12)
-    assert trace.pass_numbers == [8, 9, 10]
-    assert stop_notes(trace) == [
-        "record(until=...) stopped the recording after pass 10, because the function returned true. "
-        "What ran after it was not observed."
-    ]
-
-
 def test_an_error_in_the_function_is_reported_once_and_the_recording_goes_on() -> None:
     training = Training()
 
@@ -155,16 +145,6 @@ def test_nested_passes_stop_the_recording_with_their_outer_pass() -> None:
             y.backward(retain_graph=True)
     assert trace.pass_numbers == [1, 2] and "after pass 2" in stop_notes(trace)[0]
     assert any(step.kind == "accumulate" and step.on == "x" for step in trace.steps)  # the outer pass is complete
-
-
-def test_a_hook_that_comes_after_the_stop_is_not_said_to_be_silent() -> None:
-    net = torch.nn.Linear(2, 1)
-    with hv.record(until=lambda trace: True) as trace:
-        net(torch.ones(2)).sum().backward()
-        net.weight.register_hook(lambda grad: None)
-        net.register_forward_hook(lambda module, inputs, output: None)
-        net(torch.ones(2)).sum().backward()
-    assert not trace.findings and not trace.hooks
 
 
 # -- the file of on_trouble
