@@ -4,7 +4,7 @@ import gc
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -48,58 +48,41 @@ def test_a_recording_may_end_while_a_thread_is_in_a_compiled_region() -> None:
     assert not torch_patches._recordings_by_thread and not torch_patches._open_regions
 
 
-def tensor_used_in_module_forward() -> Any:
-    big = torch.zeros(9)
+def test_tensors_in_the_closure_of_forward_are_released() -> None:
+    def run() -> Any:
+        big = torch.zeros(9)
 
-    class Times(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x * big
+        class Shift(nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return x + big
 
-    with hv.record():
-        Times()(torch.ones(9, requires_grad=True)).sum().backward()
-    return weakref.ref(big)
+        class Times(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+                return x * big
 
+            @staticmethod
+            def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+                return grad * big
 
-def tensor_used_in_custom_function() -> Any:
-    big = torch.zeros(9)
+        with hv.record():
+            Times.apply(Shift()(torch.ones(9, requires_grad=True))).sum().backward()  # type: ignore[no-untyped-call]
+        return weakref.ref(big)
 
-    class Times(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-            return x * big
-
-        @staticmethod
-        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-            return grad * big
-
-    with hv.record():
-        Times.apply(torch.ones(9, requires_grad=True)).sum().backward()  # type: ignore[no-untyped-call]
-    return weakref.ref(big)
-
-
-@pytest.mark.parametrize("make_reference", [tensor_used_in_module_forward, tensor_used_in_custom_function])
-def test_tensors_in_the_closure_of_forward_are_released(make_reference: Callable[[], Any]) -> None:
-    reference = make_reference()
+    reference = run()
     gc.collect()
     assert reference() is None
 
 
-class RunsBackwardInForward(nn.Module):
-    """Runs a backward pass inside its forward method."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Linear(3, 3)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        loss = self.inner(x).sum()
-        loss.backward()
-        return loss.detach()
-
-
 def test_a_trace_with_keep_holds_no_device_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class RunsBackwardInForward(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            loss = super().forward(x).sum()
+            loss.backward()
+            return loss.detach()
+
     monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
-    net = RunsBackwardInForward()
+    net = nn.Sequential(RunsBackwardInForward(3, 3))
     with hv.record(net, keep=2) as trace:
         for _ in range(9):
             net(torch.randn(2, 3))
@@ -135,8 +118,7 @@ def test_objects_of_a_failed_pass_are_released_when_it_ends() -> None:
     def raise_error(grad: torch.Tensor) -> None:
         raise ValueError("stops")
 
-    def do_nothing(grad: torch.Tensor) -> None:
-        """Leave the gradient unchanged."""
+    def do_nothing(grad: torch.Tensor) -> None: ...
 
     reference, handle = weakref.ref(do_nothing), x.register_hook(do_nothing)
     x.register_hook(raise_error)

@@ -2,18 +2,14 @@
 
 import dataclasses
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
 import torch
 from scenes import leaf
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.function import _HookMixin
-from torch.profiler import profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
@@ -74,25 +70,6 @@ FUNCTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("owner", "name"), FUNCTIONS, ids=lambda x: getattr(x, "__name__", x))
-def test_a_function_patched_during_a_recording_stays_patched(owner: Any, name: str) -> None:
-    calls: list[str] = []
-    with hv.record():
-        wrapper = patch_function(owner, name, calls)
-        assert getattr(owner, name) is wrapper
-        result = train_once()
-    assert getattr(owner, name) is wrapper
-    calls.clear()
-    assert train_once() == result
-    expected_calls = list(calls)
-    calls.clear()
-    with hv.record() as trace:
-        assert train_once() == result
-    assert calls == expected_calls
-    assert getattr(owner, name) is wrapper
-    assert [step.kind for step in trace.firings] == [step.kind for step in record_training().firings]
-
-
 def record_training() -> hv.Trace:
     with hv.record() as trace:
         train_once()
@@ -100,10 +77,15 @@ def record_training() -> hv.Trace:
 
 
 @pytest.mark.parametrize(("owner", "name"), FUNCTIONS, ids=lambda x: getattr(x, "__name__", x))
-def test_a_function_patched_before_a_recording_is_called_and_stays_patched(owner: Any, name: str) -> None:
-    plain, calls = record_training(), []
-    wrapper = patch_function(owner, name, calls)
-    train_once()
+def test_a_function_patched_during_a_recording_stays_patched(owner: Any, name: str) -> None:
+    plain, calls = record_training(), list[str]()
+    with hv.record():
+        wrapper = patch_function(owner, name, calls)
+        assert getattr(owner, name) is wrapper
+        result = train_once()
+    assert getattr(owner, name) is wrapper
+    calls.clear()
+    assert train_once() == result
     expected_calls = list(calls)
     calls.clear()
     trace = record_training()
@@ -140,8 +122,7 @@ def gradient_of_a_gradient() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "observer_outside"),
-    [(many_numbers, False), (many_numbers, True), (gradient_of_a_gradient, True), (train_once, False)],
+    ("program", "observer_outside"), [(many_numbers, True), (gradient_of_a_gradient, True), (train_once, False)]
 )
 def test_a_dispatch_mode_sees_only_operations_of_the_program(
     program: Callable[[], Any], observer_outside: bool
@@ -149,27 +130,10 @@ def test_a_dispatch_mode_sees_only_operations_of_the_program(
     expected, actual = OperationLogger(), OperationLogger()
     with expected:
         program()
-    if observer_outside:
-        with actual, hv.record():
-            program()
-    else:
-        with hv.record(), actual:
-            program()
+    contexts = (actual, hv.record()) if observer_outside else (hv.record(), actual)
+    with contexts[0], contexts[1]:
+        program()
     assert actual.operations == expected.operations
-
-
-# Torch 2.11 says so once, wherever a profiler is used for the first time.
-@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
-@pytest.mark.parametrize(("program", "observer_outside"), [(many_numbers, True), (train_once, False)])
-def test_a_profiler_sees_only_operations_of_the_program(program: Callable[[], Any], observer_outside: bool) -> None:
-    def profiled(recording: AbstractContextManager[Any]) -> list[str]:
-        profiler = profile()
-        first, second = (profiler, recording) if observer_outside else (recording, profiler)
-        with first, second:
-            program()
-        return [event.name for event in profiler.events() or ()]
-
-    assert profiled(hv.record()) == profiled(nullcontext())
 
 
 def test_listing_hooks_and_drawing_run_no_torch_operations() -> None:
@@ -180,33 +144,6 @@ def test_listing_hooks_and_drawing_run_no_torch_operations() -> None:
         assert len(hv.hooks(hidden)) == 1
         hv.draw(hidden)
     assert len(logger.operations) == count
-
-
-def test_recording_keeps_the_metadata_of_the_user_and_frees_its_own_with_the_node() -> None:
-    net, scaler = nn.Linear(2, 2), torch.amp.GradScaler("cpu")
-    with hv.record(net):
-        hidden = net(torch.ones(1, 2))
-        hidden.grad_fn.metadata["mine"] = stored = nn.Identity()
-        hidden.register_hook(lambda grad: None)
-        scaler.scale(hidden.sum()).backward()
-        assert hidden.grad_fn.metadata["mine"] is stored
-    assert hidden.grad_fn.metadata.keys() - {"hookviz"} == {"mine"} and not hidden.grad_fn.metadata.get("hookviz")
-    reference = weakref.ref(stored)
-    del hidden, stored
-    assert reference() is None
-
-
-def test_fake_tensors_are_recorded_without_reading_their_address() -> None:
-    with FakeTensorMode(), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        net = nn.Sequential(nn.Linear(4, 100), nn.BatchNorm1d(100), nn.Linear(100, 1))
-        with hv.record(net) as trace:
-            hidden = net(torch.randn(3, 4, requires_grad=True)[1:])
-            hidden.register_hook(lambda grad: grad.mul_(2))
-            hidden.sum().backward()
-    assert trace.notes == []
-    assert [(step.hook.kind, step.effect) for step in trace.firings if step.hook] == [("tensor_hook", "edited")]
-    assert "FakeTensor" in trace.steps[0].sentence
 
 
 def test_batched_gradients_can_be_recorded() -> None:
@@ -222,22 +159,20 @@ def test_batched_gradients_can_be_recorded() -> None:
     assert not trace.notes
 
 
-@pytest.mark.parametrize("moment", ["before a pass", "after a pass", "after a step", "between forward and backward"])
-def test_swapping_recorded_tensors_works_as_without_recording(moment: str) -> None:
+@pytest.mark.parametrize("has_passed", [True, False])
+def test_swapping_recorded_tensors_works_as_without_recording(has_passed: bool) -> None:
     """``module.to`` swaps parameters of a subclass this way; torch refuses if a weak reference to one exists."""
 
     def train() -> tuple[list[torch.Tensor], str]:
         torch.manual_seed(0)
-        net, inner = nn.Linear(2, 2), nn.Identity()
+        net = nn.Linear(2, 2)
+        loss = net(torch.ones(1, 2)).sum()
         try:
-            inner(net.weight)
-            loss = None if moment == "before a pass" else net(torch.ones(1, 2)).sum()
-            if loss is not None and moment.startswith("after"):
+            if has_passed:
                 loss.backward()
-            if moment == "after a step":
                 torch.optim.SGD(net.parameters(), lr=0.0).step()
             net.double()
-            if loss is not None and not moment.startswith("after"):
+            if not has_passed:
                 loss.backward()
             net(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
         except RuntimeError as error:
@@ -257,7 +192,7 @@ def test_swapping_recorded_tensors_works_as_without_recording(moment: str) -> No
     if plain_error:  # the pass reaches the tensors from before the swap, which have no name
         assert list(leaves.values()) == ["", ""]
     else:
-        assert list(leaves.values()) == ["net.weight", "net.bias"] * (2 if moment.startswith("after") else 1)
+        assert list(leaves.values()) == ["net.weight", "net.bias"] * 2
 
 
 # -- unusual modules
@@ -277,13 +212,11 @@ class Settings(nn.Module):
         return self.inner(x) * self.factor
 
 
-@pytest.mark.parametrize("with_model", [False, True])
-def test_an_unhashable_module_is_recorded(with_model: bool) -> None:
+@pytest.mark.parametrize("is_given", [False, True])
+def test_an_unhashable_module_is_recorded(is_given: bool) -> None:
     net = nn.Sequential(Settings(), nn.Linear(1, 1))
     net[0].inner.register_forward_hook(lambda *_: None)
-    with pytest.raises(TypeError, match="unhashable"):
-        list(net.named_modules())
-    with hv.record(*[net] * with_model) as trace:
+    with hv.record(*[net] * is_given) as trace:
         net(torch.ones(1, 1)).sum().backward()
     assert {trace._data.call(i) for i in range(len(trace._data.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
     assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace._data.tensors}

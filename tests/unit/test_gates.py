@@ -10,14 +10,6 @@ from hookviz.analysis.findings.values.bottlenecks import find_gates
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 
 
-class Standardised(nn.Conv2d):
-    """A convolution that standardises its weight."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        weight = self.weight / (self.weight.std((1, 2, 3), keepdim=True) + 1e-5)
-        return F.conv2d(x, weight, self.bias)
-
-
 class Merged(nn.Module):
     """A layer without bias whose weight is a frozen one and a product of two small ones."""
 
@@ -53,10 +45,8 @@ def list_gates(net: nn.Module, x: Tensor) -> list[str]:
 
 
 NETS = {
-    "a layer": (nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 1)), torch.rand(5, 4), "Addmm"),
     "data with a gradient": (nn.Linear(4, 6), torch.rand(5, 4, requires_grad=True), "Addmm"),
     "weight norm": (nn.utils.parametrizations.weight_norm(nn.Linear(4, 6)), torch.rand(5, 4), "Addmm"),
-    "standardised": (nn.Sequential(Standardised(3, 4, 3), nn.ReLU()), torch.rand(2, 3, 5, 5), "Convolution"),
     "merged": (nn.Sequential(Merged(), nn.ReLU()), torch.rand(5, 4), "Mm"),
     "recurrent": (nn.RNNCell(4, 4), torch.rand(5, 4), "Addmm"),
 }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 import torch
-from scenes import accumulator, c_hook, hook_everything, leaf, scene, silent
+from scenes import accumulator, hook_everything, leaf, scene, silent
 
 import hookviz as hv
 
@@ -24,17 +24,21 @@ def test_every_kind_of_hook_is_listed_with_its_position() -> None:
     a.register_hook(silent("five"))
     a.register_post_accumulate_grad_hook(silent("six"))
     node.register_prehook(silent("seven"))
-    assert sorted(describe_hooks(hv.hooks(c))) == sorted(
-        [
-            ("c", "one", "c._backward_hooks", 0, 2),
-            ("c", "two", "c._backward_hooks", 1, 2),
-            ("MulBackward0 (c)", "three", "pre-hooks of MulBackward0 (c)", 0, 1),
-            ("MulBackward0 (c)", "four", "hooks of MulBackward0 (c)", 0, 1),
-            ("a", "five", "a._backward_hooks", 0, 1),
-            ("a", "six", "a._post_accumulate_grad_hooks", 0, 1),
-            ("AccumulateGrad (a)", "seven", "pre-hooks of AccumulateGrad (a)", 0, 1),
-        ]
-    )
+    listed = describe_hooks(hv.hooks(c))
+    assert sorted(listed) == [
+        ("AccumulateGrad (a)", "seven", "pre-hooks of AccumulateGrad (a)", 0, 1),
+        ("MulBackward0 (c)", "four", "hooks of MulBackward0 (c)", 0, 1),
+        ("MulBackward0 (c)", "three", "pre-hooks of MulBackward0 (c)", 0, 1),
+        ("a", "five", "a._backward_hooks", 0, 1),
+        ("a", "six", "a._post_accumulate_grad_hooks", 0, 1),
+        ("c", "one", "c._backward_hooks", 0, 2),
+        ("c", "two", "c._backward_hooks", 1, 2),
+    ]
+    assert [row[1] for row in describe_hooks(hv.hooks(c.grad_fn))] == [row[1] for row in listed]
+    line = silent("seven").__code__.co_firstlineno
+    where = f"tests/scenes.py, line {line}"
+    assert ("a", "five", "tensor hook", "a._backward_hooks", "1/1", where) in hv.hooks(c).texts()
+    assert "five" in hv.hooks(c)._repr_html_()
 
 
 def test_listing_hooks_does_not_change_or_create_hook_dicts() -> None:
@@ -45,35 +49,6 @@ def test_listing_hooks_does_not_change_or_create_hook_dicts() -> None:
     assert [None if x._backward_hooks is None else list(x._backward_hooks.items()) for x in tensors] == before
     tensors.e.backward()
     assert tensors.grads() == [30, 20, 10, 112, 2]
-
-
-def test_a_hook_of_a_deleted_tensor_that_a_node_saved_is_listed() -> None:
-    a, d = leaf(2.0), leaf(4.0)
-    c = a * 3
-    c.register_hook(c_hook)
-    e = c * d
-    del c
-    assert [row[1] for row in describe_hooks(hv.hooks(e))] == ["c_hook"]
-
-
-def test_the_table_shows_the_source_location_of_each_hook() -> None:
-    a = leaf(2.0)
-    a.register_hook(c_hook)
-    line = c_hook.__code__.co_firstlineno
-    where = f"tests/scenes.py, line {line}"
-    assert hv.hooks(a).texts() == [("a", "c_hook", "tensor hook", "a._backward_hooks", "1/1", where)]
-    assert "c_hook" in hv.hooks(a)._repr_html_()
-
-
-def test_hooks_of_a_node_and_of_its_graph_are_listed() -> None:
-    a = leaf(2.0)
-    c = a * 3
-    c.grad_fn.register_hook(silent("of the node"))
-    a.register_hook(silent("of a"))
-    assert [row[:2] for row in describe_hooks(hv.hooks(c.grad_fn))] == [
-        ("a", "of a"),
-        ("MulBackward0 (c)", "of the node"),
-    ]
 
 
 @pytest.mark.parametrize("mode", ["all", "any"])
@@ -90,12 +65,6 @@ def test_a_multi_grad_hook_is_listed_on_each_of_its_tensors_as_the_users_functio
     ]
 
 
-@pytest.mark.parametrize(
-    ("thing", "type_name"),
-    [(3, "an int"), ([torch.ones(1)], "a list")],
-)
-def test_an_object_without_hooks_is_refused_with_its_type(thing: object, type_name: str) -> None:
-    with pytest.raises(
-        TypeError, match=rf"takes tensors, autograd nodes, modules and optimizers.* this is {type_name}"
-    ):
-        hv.hooks(torch.ones(1), thing)
+def test_an_object_without_hooks_is_refused_with_its_type() -> None:
+    with pytest.raises(TypeError, match=r"takes tensors, autograd nodes, modules and optimizers.* this is a list"):
+        hv.hooks(torch.ones(1), [torch.ones(1)])

@@ -15,17 +15,17 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
-from hookviz.recorder import record_entry, torch_patches
+from hookviz.recorder import record_entry
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.record_entry import RecordBlock
 from hookviz.storage.integrity import find_fault
 from hookviz.support.interpreter import Uninterrupted
-from hookviz.what_if.switches import _FUNCTIONS, _METHODS
+from tests.torch_state import hook_dicts, process_state
 
 pytestmark = pytest.mark.slow
 
 PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
-POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 25))
+POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 15))
 """The number of moments at which each scenario is interrupted; a large number tests all of them."""
 SIGNAL_CHECKING_OPCODES = {
     dis.opmap[name] for name in dis.opmap if name in ("RESUME", "JUMP_BACKWARD") or name.startswith("CALL")
@@ -99,10 +99,10 @@ def restore_trace_and_signal_handler() -> Iterator[None]:
 
 
 class RecordedTraining:
-    """A recorded training loop with a hook of every kind."""
+    """A recorded training loop with a hook of every kind, which drops its first pass."""
 
-    def __init__(self, **options: Any) -> None:
-        self.net, self.options = Net(), options
+    def __init__(self) -> None:
+        self.net = Net()
         self.net.l1.register_forward_pre_hook(silent("pre"))
         self.net.l1.register_forward_hook(silent("forward"), always_call=True)
         self.net.l2.register_full_backward_hook(silent("backward"))
@@ -115,7 +115,7 @@ class RecordedTraining:
 
     def run(self) -> None:
         self.outs.clear()
-        with hv.record(self.net, **self.options) as self.trace:
+        with hv.record(self.net, keep=1) as self.trace:
             for number in range(2):
                 out = self.net(leaf(float(number)))
                 out.register_hook(silent("out"))
@@ -123,31 +123,9 @@ class RecordedTraining:
                 out.backward(retain_graph=True)
                 self.opt.step()
 
-    def dicts(self) -> list[Any]:
-        """Return the items of every hook dict, in the order in which torch reads them."""
-        net = self.net
-        hook_dicts = [vars(module)[name] for module in net.modules() for name in vars(module) if "hooks" in name]
-        weight = net.l1.weight
-        hook_dicts += [weight._backward_hooks, weight._post_accumulate_grad_hooks, self.opt._optimizer_step_post_hooks]
-        return [None if hooks is None else list(dict(hooks).items()) for hooks in hook_dicts]
-
-
-def global_state() -> list[Any]:
-    """Return all global state that a recording changes: patches, settings and registries."""
-    names = [*((replaced.owner, replaced.name) for replaced in torch_patches._REPLACEMENTS), *_METHODS, *_FUNCTIONS]
-    codes = [inside.function.__code__ for inside in torch_patches._INSTRUMENTED]
-    switches = [
-        gc.isenabled(),
-        sys.getswitchinterval(),
-        sys.getrecursionlimit(),
-        *codes,
-        torch.backends.mha.get_fastpath_enabled(),
-    ]
-    left = [
-        dict(torch_patches._recordings_by_thread),
-        list(torch_patches._installed),
-    ]
-    return [*(vars(owner).get(name) for owner, name in names), *switches, *left, signal.getsignal(signal.SIGINT)]
+    def state(self) -> list[Any]:
+        """Return what an interrupt must leave as it is: the process, hook dicts, and nodes without observers."""
+        return [process_state(), hook_dicts(self.net, self.opt), objects_left_on_nodes(self.outs)]
 
 
 def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
@@ -165,19 +143,17 @@ def objects_left_on_nodes(roots: list[torch.Tensor]) -> list[Any]:
     return leftovers
 
 
-@pytest.mark.parametrize("options", [{}, {"keep": 1}], ids=str)
-def test_an_interrupted_recording_restores_all_state(options: dict[str, Any]) -> None:
-    work = RecordedTraining(**options)
+@pytest.mark.parametrize("path_prefix", [PACKAGE, os.path.dirname(torch.__file__)], ids=["hookviz", "torch"])
+def test_an_interrupted_recording_restores_all_state(path_prefix: str) -> None:
+    work, points = RecordedTraining(), POINTS if path_prefix == PACKAGE else POINTS // 2
     work.run()
-    before, hooks, step_kinds = global_state(), work.dicts(), [step.kind for step in work.trace.steps]
+    before, step_kinds = work.state(), [step.kind for step in work.trace.steps]
     interrupt_count = 0
-    for number in list_interrupt_points(work.run):
-        interrupt_count += was_interrupted(work.run, number)
-        assert global_state() == before, number
-        assert work.dicts() == hooks, number
-        assert objects_left_on_nodes(work.outs) == [], number
+    for number in list_interrupt_points(work.run, points, path_prefix):
+        interrupt_count += was_interrupted(work.run, number, path_prefix)
+        assert work.state() == before, number
         assert find_fault(work.trace._data) == "", number
-    assert interrupt_count >= POINTS
+    assert interrupt_count >= points
     work.run()
     assert [step.kind for step in work.trace.steps] == step_kinds
 
@@ -202,44 +178,34 @@ class WhatIfTraining(RecordedTraining):
 
     def mutable_parts(self) -> list[int]:
         """Return the ids of the objects that ``change`` replaces."""
-        return [
-            id(part)
-            for part in (
-                self.experiment.values,
-                self.experiment._hook_ids,
-                self.experiment._runs,
-                self.experiment.notes,
-            )
-        ]
+        made = self.experiment
+        return [id(part) for part in (made.values, made._hook_ids, made._runs, made.notes)]
 
 
 def test_an_interrupted_what_if_restores_all_state() -> None:
     work, points = WhatIfTraining(), POINTS // 2
-    before, hooks, path_prefix, interrupt_count = global_state(), work.dicts(), os.path.join(PACKAGE, "what_if"), 0
+    before, path_prefix, interrupt_count = work.state(), os.path.join(PACKAGE, "what_if"), 0
     for number in list_interrupt_points(work.run, points, path_prefix):
         mutable_parts = work.mutable_parts()
         if was_interrupted(work.run, number, path_prefix):
             interrupt_count += 1
             assert work.mutable_parts() == mutable_parts, number
-        assert global_state() == before, number
-        assert work.dicts() == hooks, number
-        assert objects_left_on_nodes(work.outs) == [], number
+        assert work.state() == before, number
     assert interrupt_count >= points
 
 
 def test_interrupting_hooks_and_draw_changes_no_hooks() -> None:
     work = RecordedTraining()
     work.run()
-    out = work.outs[-1]
-    before, hooks = global_state(), work.dicts()
+    before = work.state()
 
     def list_and_draw() -> None:
-        hv.hooks(out, work.net)
-        hv.draw(out)
+        hv.hooks(work.outs[-1], work.net)
+        hv.draw(work.outs[-1])
 
     for number in list_interrupt_points(list_and_draw, max(8, POINTS // 3)):
         was_interrupted(list_and_draw, number)
-        assert (global_state(), work.dicts(), objects_left_on_nodes([out])) == (before, hooks, [])
+        assert work.state() == before
 
 
 def test_an_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
@@ -254,7 +220,7 @@ def test_an_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
             assert path.read_text() == (tmp_path / "other").read_text()
             path.write_text("as it was")
         assert {file.name for file in tmp_path.iterdir()} == {"there", "other"}
-    assert [trace._data.rows, trace._data.values, trace.notes] == before
+    assert [trace._data.rows, trace._data.values, trace._data.remarks] == before
 
 
 def test_a_handler_of_the_user_gets_the_signal_after_the_block_that_it_may_not_interrupt() -> None:
@@ -271,7 +237,7 @@ def test_a_handler_of_the_user_gets_the_signal_after_the_block_that_it_may_not_i
 
 
 def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
-    """Interrupt before the first line of ``function``; return the global state afterwards and the exception."""
+    """Interrupt before the first line of ``function``; return the state afterwards and the exception."""
 
     def interrupt(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code is function.__code__:
@@ -284,13 +250,13 @@ def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseExcep
             sys.settrace(interrupt)
     except KeyboardInterrupt as error:
         assert len(trace._data.rows) > 0
-        return global_state(), error
+        return process_state(), error
     raise AssertionError("nothing interrupted it")
 
 
 @pytest.mark.parametrize("function", [RecordBlock.end, record_entry.end])
 def test_a_record_block_interrupted_at_its_end_has_ended(function: Any) -> None:
-    before = global_state()
+    before = process_state()
     after, error = interrupt_before(function)
     assert after == before and error.__traceback__ is not None
     with hv.record() as trace:
@@ -312,21 +278,20 @@ def entered_by_hand() -> Iterator[hv.Trace]:
 
 
 @pytest.mark.parametrize("make", [record_with_statement, entered_by_hand])
-def test_a_record_block_stays_open_while_its_generator_is_suspended(make: Callable[[], Iterator[hv.Trace]]) -> None:
-    before, suspended = global_state(), make()
+def test_a_record_block_stays_open_while_its_generator_is_suspended_and_ends_with_it(
+    make: Callable[[], Iterator[hv.Trace]],
+) -> None:
+    before, suspended = process_state(), make()
     trace = next(suspended)
     gc.collect()
     with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
         pass
     leaf(2.0).backward()
     assert len(trace._data.rows) > 0
-    assert list(suspended) == [] and global_state() == before
-
-
-@pytest.mark.parametrize("make", [record_with_statement, entered_by_hand])
-def test_a_record_block_ends_when_its_generator_is_deleted(make: Callable[[], Iterator[hv.Trace]]) -> None:
-    before, suspended = global_state(), make()
-    next(suspended)
-    del suspended
+    assert list(suspended) == []
+    assert process_state() == before
+    deleted = make()
+    next(deleted)
+    del deleted
     gc.collect()
-    assert global_state() == before
+    assert process_state() == before

@@ -45,20 +45,12 @@ def once(action: Action) -> Action:
     return lambda *given: pending.pop()(*given) if pending else None
 
 
-def call_twice(net: nn.Module, backward: bool = False) -> None:
+def call_twice(net: nn.Module) -> None:
     for _ in range(2):
-        y = net(leaf(3.0))
-        if backward:
-            y.backward()
+        net(leaf(3.0)).backward()
 
 
 # -- modules: forward hooks
-
-
-def forward_adds_to_itself(log: HookLog) -> None:
-    net = ActsInForward(once(lambda self: self.register_forward_hook(log.hook("added"))))
-    net.register_forward_hook(log.hook("first"))
-    call_twice(net)
 
 
 def forward_adds_the_first_hook(log: HookLog) -> None:
@@ -66,100 +58,78 @@ def forward_adds_the_first_hook(log: HookLog) -> None:
     call_twice(ActsInForward(once(lambda self: self.register_forward_hook(log.hook("added")))))
 
 
-def forward_adds_the_first_forward_hook(log: HookLog) -> None:
-    """With a pre-hook torch skips the fast path and runs the hook added in forward."""
-    net = ActsInForward(once(lambda self: self.register_forward_hook(log.hook("added"))))
-    net.register_forward_pre_hook(log.hook("pre"))
-    call_twice(net)
-
-
-def forward_adds_one_in_front(log: HookLog) -> None:
-    net = ActsInForward(
-        once(lambda self: self.register_forward_hook(log.hook("added"), prepend=True, with_kwargs=True))
-    )
-    net.register_forward_hook(log.hook("first"))
-    call_twice(net)
-
-
-def forward_adds_to_all_modules(log: HookLog) -> None:
+def forward_adds_to_itself_and_to_all_modules(log: HookLog) -> None:
+    """With a pre-hook torch skips the fast path and runs the hooks added in forward."""
     handles: list[Any] = []
-    add = once(lambda self: handles.append(torch_modules.register_module_forward_hook(log.hook("global"))))
-    net = ActsInForward(add)
+
+    def add(net: nn.Module) -> None:
+        net.register_forward_hook(log.hook("added"))
+        net.register_forward_hook(log.hook("in front"), prepend=True, with_kwargs=True)
+        handles.append(torch_modules.register_module_forward_hook(log.hook("global")))
+
+    net = ActsInForward(once(add))
     net.register_forward_pre_hook(log.hook("pre"))
     call_twice(net)
     handles[0].remove()
 
 
-def forward_adds_to_a_child(log: HookLog) -> None:
-    net = Net()
-    net.register_forward_pre_hook(once(lambda *given: net.l2.register_forward_hook(log.hook("of the child")) and None))
-    net.l1.register_forward_hook(once(lambda *given: net.l2.register_forward_pre_hook(log.hook("pre")) and None))
-    call_twice(net)
-
-
-def a_child_adds_to_its_parent(log: HookLog) -> None:
-    net = nn.Sequential(ActsInForward(once(lambda self: net.register_forward_hook(log.hook("of the parent")))))
+def forward_adds_to_a_child_and_to_the_parent(log: HookLog) -> None:
+    net = nn.Sequential(ActsInForward(once(lambda self: net.register_forward_hook(log.hook("of the parent")))), Net())
     net.register_forward_hook(log.hook("first"))
+    net[1].register_forward_pre_hook(once(lambda *given: net[1].l2.register_forward_hook(log.hook("child")) and None))
+    net[1].l1.register_forward_hook(once(lambda *given: net[1].l2.register_forward_pre_hook(log.hook("pre")) and None))
     call_twice(net)
 
 
-def pre_hook_adds_both(log: HookLog) -> None:
+def pre_hook_adds_to_its_own_module(log: HookLog) -> None:
     net = Doubled()
 
     def add(module: nn.Module, args: Any) -> None:
         module.register_forward_pre_hook(log.hook("pre"))
         module.register_forward_hook(log.hook("post"))
+        module.register_full_backward_pre_hook(log.hook("backward"))
 
     net.register_forward_pre_hook(log.hook("adds", once(add)))
     call_twice(net)
 
 
-def hook_of_all_modules_adds_and_removes(log: HookLog) -> None:
+def hooks_of_all_modules_add_and_remove(log: HookLog) -> None:
     """Torch has copied the module's own hooks before it calls the global ones."""
     net = Doubled()
     removed = net.register_forward_pre_hook(log.hook("gone after this call"))
-    net.register_forward_pre_hook(log.hook("stays"))
+    removed_after = net.register_forward_hook(log.hook("gone after this call, too"))
 
     def change(module: nn.Module, args: Any) -> None:
         removed.remove()
         module.register_forward_pre_hook(log.hook("from the next call on"))
 
-    with torch_modules.register_module_forward_pre_hook(log.hook("global", once(change))):
+    def change_after(module: nn.Module, *rest: Any) -> None:
+        removed_after.remove()
+        module.register_forward_hook(log.hook("from the next call on, too"))
+
+    with (
+        torch_modules.register_module_forward_pre_hook(log.hook("global", once(change))),
+        torch_modules.register_module_forward_hook(log.hook("global after", once(change_after))),
+    ):
         call_twice(net)
 
 
-def hook_of_all_modules_adds_and_removes_after_forward(log: HookLog) -> None:
-    net = Doubled()
-    removed = net.register_forward_hook(log.hook("gone after this call"))
-    net.register_forward_hook(log.hook("stays"))
-
-    def change(module: nn.Module, *rest: Any) -> None:
-        removed.remove()
-        module.register_forward_hook(log.hook("from the next call on"))
-
-    with torch_modules.register_module_forward_hook(log.hook("global", once(change))):
-        call_twice(net)
-
-
-def hooks_remove_themselves_and_each_other(log: HookLog) -> None:
-    net = Doubled()
+def hooks_and_forward_remove(log: HookLog) -> None:
+    net = ActsInForward(lambda self: never.remove())
+    never = net.register_forward_hook(log.hook("never"))
     first = net.register_forward_hook(log.hook("removes itself", lambda *given: first.remove()))
     net.register_forward_hook(log.hook("removes the last", lambda *given: last.remove()))
     last = net.register_forward_hook(log.hook("last"))
     call_twice(net)
 
 
-def forward_removes(log: HookLog) -> None:
-    net = ActsInForward(lambda self: handle.remove())
-    handle = net.register_forward_hook(log.hook("never"))
-    net.register_forward_hook(log.hook("stays"))
-    call_twice(net)
-
-
-def always_called_hook_adds_another(log: HookLog) -> None:
+def always_called_hook_adds_another(log: HookLog, last_is_removed: bool = False) -> None:
     net = ActsInForward(lambda self: 1 // 0)
     add = once(lambda module, *rest: module.register_forward_hook(log.hook("added"), always_call=True))
     net.register_forward_hook(log.hook("adds", add), always_call=True)
+    if last_is_removed:
+        last = net.register_forward_hook(log.hook("never"))
+        net.register_forward_pre_hook(log.hook("removes", lambda *given: last.remove()))
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             net(leaf(3.0))
@@ -167,22 +137,15 @@ def always_called_hook_adds_another(log: HookLog) -> None:
 
 def always_called_hook_adds_another_after_the_last_was_removed(log: HookLog) -> None:
     """After an exception torch iterates the dict itself: the hook that adds must be the last one in it."""
-    net = ActsInForward(lambda self: 1 // 0)
-    add = once(lambda module, *rest: module.register_forward_hook(log.hook("added"), always_call=True))
-    net.register_forward_hook(log.hook("adds", add), always_call=True)
-    last = net.register_forward_hook(log.hook("never"))
-    net.register_forward_pre_hook(log.hook("removes", lambda *given: last.remove()))
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            net(leaf(3.0))
+    always_called_hook_adds_another(log, last_is_removed=True)
 
 
 # -- modules: backward hooks
 
 
-def backward_hook_added_after_forward(log: HookLog) -> None:
+def backward_hook_added_in_and_after_forward(log: HookLog) -> None:
     """Torch collects the backward hooks of a call when the module is called."""
-    net = Doubled()
+    net = ActsInForward(once(lambda self: self.register_full_backward_hook(log.hook("added in forward"))))
     net.register_full_backward_hook(log.hook("there"))
     y = net(leaf(3.0))
     net.register_full_backward_hook(log.hook("from the next call on"))
@@ -190,34 +153,18 @@ def backward_hook_added_after_forward(log: HookLog) -> None:
     net(leaf(3.0)).backward()
 
 
-def backward_hook_added_in_forward(log: HookLog) -> None:
-    net = ActsInForward(once(lambda self: self.register_full_backward_hook(log.hook("added"))))
-    net.register_full_backward_hook(log.hook("there"))
-    call_twice(net, backward=True)
-
-
-def backward_hook_added_in_a_pre_hook(log: HookLog) -> None:
-    net = Doubled()
-    add = once(lambda module, args: module.register_full_backward_pre_hook(log.hook("added")))
-    net.register_forward_pre_hook(log.hook("adds", add))
-    call_twice(net, backward=True)
-
-
-def backward_hook_removed_in_backward(log: HookLog) -> None:
+def backward_hooks_change_in_backward(log: HookLog) -> None:
     net = Doubled()
     first = net.register_full_backward_hook(log.hook("removes itself", lambda *given: first.remove()))
-    net.register_full_backward_hook(log.hook("adds", once(lambda *given: add())))
-
-    def add() -> None:
-        net.register_full_backward_hook(log.hook("added"))
-
-    call_twice(net, backward=True)
+    add = once(lambda *given: net.register_full_backward_hook(log.hook("added")) and None)
+    net.register_full_backward_hook(log.hook("adds", add))
+    call_twice(net)
 
 
 # -- tensors and nodes
 
 
-def tensor_hooks_between_two_passes(log: HookLog) -> None:
+def tensor_hooks_change_between_two_passes(log: HookLog) -> None:
     a = leaf(2.0)
     c = a * 3
     first = c.register_hook(log.hook("first"))
@@ -230,89 +177,59 @@ def tensor_hooks_between_two_passes(log: HookLog) -> None:
     c.backward()
 
 
-def tensor_hooks_in_a_hook(log: HookLog) -> None:
-    a = leaf(2.0)
+def hook_adds_to_tensors_and_nodes(log: HookLog) -> None:
+    a, b = leaf(2.0), leaf(1.0)
     c = a * 3
-    e = c * 5
+    e = c * 5 * b
+    node = accumulator(a)
 
     def add(grad: torch.Tensor) -> None:
         e.register_hook(log.hook("from the next pass on"))
+        for name, tensor in {"c": c, "e": e}.items():
+            tensor.grad_fn.register_prehook(log.hook(f"pre of {name}"))
+            tensor.grad_fn.register_hook(log.hook(f"post of {name}"))
         c.register_hook(log.hook("further on"))
+        node.register_prehook(log.hook("pre of a"))
+        node.register_hook(log.hook("post of a"))
         a.register_hook(log.hook("of the leaf"))
         a.register_post_accumulate_grad_hook(log.hook("after"))
+        torch.autograd.graph.register_multi_grad_hook([a, b], log.hook("both"))
 
     e.register_hook(log.hook("adds", once(add)))
     e.backward(retain_graph=True)
     e.backward()
 
 
-def tensor_hooks_removed_in_a_hook(log: HookLog) -> None:
+def hooks_remove_hooks_of_tensors_and_nodes(log: HookLog) -> None:
     """Torch copies the hooks of a tensor before it runs them, so the next one still runs in this pass."""
     a = leaf(2.0)
     c = a * 3
     e = c * 5
-    own_handle = c.register_hook(log.hook("removes itself", lambda *given: own_handle.remove()))
-    c.register_hook(log.hook("removes the next", lambda *given: next_handle.remove()))
-    next_handle = c.register_hook(log.hook("next"))
-    leaf_handle = a.register_hook(log.hook("never"))
-    e.register_hook(log.hook("removes that of the leaf", lambda *given: leaf_handle.remove()))
+    own = c.register_hook(log.hook("removes itself", lambda *given: own.remove()))
+    c.register_hook(log.hook("removes the next", lambda *given: following.remove()))
+    following = c.register_hook(log.hook("next"))
+    of_leaf = a.register_hook(log.hook("never"))
+    e.register_hook(log.hook("removes that of the leaf", lambda *given: of_leaf.remove()))
+    own_pre = c.grad_fn.register_prehook(log.hook("node removes itself", lambda *given: own_pre.remove()))
+    c.grad_fn.register_prehook(log.hook("node removes the next", lambda *given: following_pre.remove()))
+    following_pre = c.grad_fn.register_prehook(log.hook("next of the node"))
     e.backward(retain_graph=True)
     e.backward()
-
-
-def node_hooks_in_a_hook(log: HookLog) -> None:
-    a = leaf(2.0)
-    c = a * 3
-    e = c * 5
-    node = accumulator(a)
-
-    def add(grad: torch.Tensor) -> None:
-        e.grad_fn.register_prehook(log.hook("pre of e"))
-        e.grad_fn.register_hook(log.hook("post of e"))
-        c.grad_fn.register_prehook(log.hook("pre of c"))
-        c.grad_fn.register_hook(log.hook("post of c"))
-        node.register_prehook(log.hook("pre of a"))
-        node.register_hook(log.hook("post of a"))
-
-    e.register_hook(log.hook("adds", once(add)))
-    e.backward(retain_graph=True)
-    e.backward()
-
-
-def node_hooks_removed_in_a_hook(log: HookLog) -> None:
-    a = leaf(2.0)
-    c = a * 3
-    own_handle = c.grad_fn.register_prehook(log.hook("removes itself", lambda *given: own_handle.remove()))
-    c.grad_fn.register_prehook(log.hook("removes the next", lambda *given: next_handle.remove()))
-    next_handle = c.grad_fn.register_prehook(log.hook("next"))
-    c.backward(retain_graph=True)
-    c.backward()
 
 
 def tensor_hook_in_forward(log: HookLog) -> None:
     net = Net()
     net.l1.register_forward_hook(lambda module, args, output: output.register_hook(log.hook("activation")) and None)
-    call_twice(net, backward=True)
-
-
-def multi_grad_hook_in_a_hook(log: HookLog) -> None:
-    a, b = leaf(2.0), leaf(3.0)
-    e = a * b
-    e.register_hook(once(lambda grad: torch.autograd.graph.register_multi_grad_hook([a, b], log.hook("both")) and None))
-    e.backward(retain_graph=True)
-    e.backward()
+    call_twice(net)
 
 
 SCENES = [
-    forward_adds_to_itself, forward_adds_the_first_hook, forward_adds_the_first_forward_hook,
-    forward_adds_one_in_front, forward_adds_to_all_modules, forward_adds_to_a_child, a_child_adds_to_its_parent,
-    pre_hook_adds_both, hook_of_all_modules_adds_and_removes, hook_of_all_modules_adds_and_removes_after_forward,
-    hooks_remove_themselves_and_each_other, forward_removes, always_called_hook_adds_another,
-    always_called_hook_adds_another_after_the_last_was_removed,
-    backward_hook_added_after_forward, backward_hook_added_in_forward, backward_hook_added_in_a_pre_hook,
-    backward_hook_removed_in_backward,
-    tensor_hooks_between_two_passes, tensor_hooks_in_a_hook, tensor_hooks_removed_in_a_hook, node_hooks_in_a_hook,
-    node_hooks_removed_in_a_hook, tensor_hook_in_forward, multi_grad_hook_in_a_hook,
+    forward_adds_the_first_hook, forward_adds_to_itself_and_to_all_modules, forward_adds_to_a_child_and_to_the_parent,
+    pre_hook_adds_to_its_own_module, hooks_of_all_modules_add_and_remove, hooks_and_forward_remove,
+    always_called_hook_adds_another, always_called_hook_adds_another_after_the_last_was_removed,
+    backward_hook_added_in_and_after_forward, backward_hooks_change_in_backward,
+    tensor_hooks_change_between_two_passes, hook_adds_to_tensors_and_nodes, hooks_remove_hooks_of_tensors_and_nodes,
+    tensor_hook_in_forward,
 ]  # fmt: skip
 
 
@@ -330,25 +247,23 @@ def test_hooks_added_and_removed_during_a_recording_are_reported_as_torch_runs_t
     assert trace.notes == []
 
 
-def test_retain_grad_of_an_unnamed_tensor_is_recorded() -> None:
-    """A forward hook calls ``retain_grad()`` on the output of its module."""
-    activations: list[torch.Tensor] = []
-    net = Net()
-    net.l1.register_forward_hook(lambda module, args, output: (activations.append(output), output.retain_grad())[1])
-    with hv.record(net) as trace:
-        net(leaf(3.0)).backward()
-    assert list(stored_gradients(trace, "retain_grad").values()) == [(None, 2)]
-    assert activations[0].grad.item() == 2
-
-
-def test_retain_grad_called_in_a_hook_is_recorded() -> None:
-    a = leaf(2.0)
+def test_retain_grad_called_in_a_hook_is_recorded_also_of_a_tensor_without_a_name() -> None:
+    a, activations = leaf(2.0), []
     c = a * 3
     e = c * 5
+    net = Net()
+
+    def keep(module: nn.Module, args: Any, output: torch.Tensor) -> None:
+        activations.append(output)
+        output.retain_grad()
+
     e.register_hook(lambda grad: c.retain_grad())
-    with hv.record() as trace:
+    net.l1.register_forward_hook(keep)
+    with hv.record(net) as trace:
         e.backward()
+        net(leaf(3.0)).backward()
     assert ("retain_grad", "c") in lines(trace)
+    assert list(stored_gradients(trace, "retain_grad").values()) == [(None, 5), (None, 2)]
     assert c.grad.item() == 5
 
 

@@ -76,13 +76,7 @@ def test_only_a_single_return_is_marked() -> None:
         (x * 2).backward()
     first, second = trace.player().hooks
     assert (first["return_line"], second["return_line"]) == (None, inspect.getsourcelines(plain_hook)[1] + 1)
-
-
-def test_a_nested_function_is_shown_without_its_indentation() -> None:
-    def inner(grad: Any) -> Any:
-        return grad
-
-    assert described(inner).source == "def inner(grad: Any) -> Any:\n    return grad"
+    assert first["source"].startswith("def two_returns(grad: Any) -> Any:\n    if grad > 0:")  # without its indentation
 
 
 @pytest.mark.parametrize(
@@ -104,24 +98,19 @@ def test_each_of_several_lambdas_on_a_line_has_its_own_text() -> None:
         "lambda grad: grad + 1",
         "lambda: lambda grad: grad + 1",
     ]
-    assert described(lambdas[1]).label == "λ grad + 2"
-
-
-def test_a_lambda_over_several_lines_has_a_one_line_name() -> None:
-    hook = described(
+    over_several_lines = described(
         lambda grad: (
             grad
             + 2
         )
     )  # fmt: skip
-    assert hook.name.startswith("lambda grad: ( grad + 2")
+    assert over_several_lines.name.startswith("lambda grad: ( grad + 2")
 
 
 @pytest.mark.parametrize(
     ("function", "name"),
     [
         (operator.neg, "neg"),
-        (torch.neg, "neg"),
         (functools.partial(plain_hook), "partial(plain_hook)"),
         (functools.partial(functools.partial(print, 1), sep=""), "partial(print)"),
         (Scale(), "Scale"),
@@ -139,13 +128,9 @@ def test_a_callable_object_and_a_partial_show_the_source_of_their_function() -> 
     assert described(functools.partial(plain_hook)).source == described(plain_hook).source
 
 
-@pytest.mark.parametrize(
-    ("function", "label"),
-    [(print, "print"), ([].append, "append"), (eval(compile("lambda grad: grad", "<stdin>", "eval")), "λ")],
-)
-def test_a_function_without_source_has_only_a_name(function: Any, label: str) -> None:
-    hook = described(function)
-    assert (hook.label, hook.file, hook.line, hook.source) == (label, None, None, None)
+def test_a_function_without_source_has_only_a_name() -> None:
+    hook = described(eval(compile("lambda grad: grad", "<stdin>", "eval")))
+    assert (hook.label, hook.file, hook.line, hook.source) == ("λ", None, None, None)
 
 
 def test_a_callable_that_wraps_itself_is_still_described() -> None:

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import torch
 from scenes import Net, leaf, plain
-from torch import nn
 
 import hookviz as hv
 
-THREADS = 8
+THREADS = 4
 
 
 @pytest.fixture(autouse=True)
@@ -25,27 +24,6 @@ def fast_thread_switching() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def run_in_threads(work: Callable[[int], Any]) -> list[Any]:
-    """Run ``work(number)`` in all threads, started at the same moment, and return the results."""
-    start, results, failures = threading.Barrier(THREADS), [None] * THREADS, []
-
-    def guarded(number: int) -> None:
-        try:
-            start.wait()
-            results[number] = work(number)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return results
-
-
 def train(number: int) -> hv.Trace:
     """Record a small training run whose values depend on ``number``."""
     net = Net()
@@ -54,7 +32,7 @@ def train(number: int) -> hv.Trace:
     opt = torch.optim.SGD(net.parameters(), lr=0.001)
     opt.register_step_pre_hook(lambda *given: None)
     with hv.record() as trace:
-        for _ in range(20):
+        for _ in range(10):
             y = net(leaf(float(number)))
             y.register_hook(lambda grad: grad * 2)
             y.backward()
@@ -62,40 +40,48 @@ def train(number: int) -> hv.Trace:
     return trace
 
 
-def test_eight_threads_record_only_their_own_models() -> None:
-    traces = run_in_threads(train)
-    for number, trace in enumerate(traces):
-        single_trace = train(number)
+def test_threads_that_record_at_the_same_time_record_only_their_own_models() -> None:
+    start, traces = threading.Barrier(THREADS), dict[int, hv.Trace]()
+
+    def work(number: int) -> None:
+        start.wait()
+        traces[number] = train(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(THREADS):
+        trace, alone = traces[number], train(number)
         assert [(s.kind, s.on, plain(s.before), plain(s.after)) for s in trace.steps] == [
-            (s.kind, s.on, plain(s.before), plain(s.after)) for s in single_trace.steps
+            (s.kind, s.on, plain(s.before), plain(s.after)) for s in alone.steps
         ]
-        assert trace.notes == [] and len(trace._data.roots) == 20
+        assert trace.notes == []
+        assert len(trace._data.roots) == 10
+
+
+def run_in_thread(work: Callable[[], None]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 @pytest.mark.parametrize("given", [False, True])
 def test_a_note_reports_a_pass_in_an_unobserved_thread(given: bool) -> None:
-    other = nn.Linear(1, 1)
-
-    def train() -> None:
-        other(torch.ones(1)).sum().backward()
-
     with hv.record(*([Net()] if given else [])) as trace:
-        thread = threading.Thread(target=train)
-        thread.start()
-        thread.join()
+        run_in_thread(leaf(2.0).backward)
     assert "A backward pass ran in another thread than the recording" in repr(trace)
     assert "no backward pass ran" not in repr(trace)
 
 
 def test_a_pass_in_a_thread_with_its_own_recording_adds_no_note() -> None:
-    def train() -> None:
+    def work() -> None:
         with hv.record():
             leaf(2.0).backward()
 
     with hv.record() as trace:
-        thread = threading.Thread(target=train)
-        thread.start()
-        thread.join()
+        run_in_thread(work)
         leaf(3.0).backward()
     assert trace.notes == []
 

@@ -41,21 +41,26 @@ EXEMPT = {
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    """File name → syntax tree, for all files but the adapter."""
+def read_package() -> dict[str, list[ast.AST]]:
+    """File name → the nodes of its syntax tree, for all files but the adapter."""
     paths = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
-    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in paths.items() if name != ADAPTER}
+    del paths[ADAPTER]
+    return {name: list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for name, path in paths.items()}
 
 
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
+def is_attribute_of_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
 def own_names() -> set[str]:
     """Private names that hookviz gives to its own attributes, functions, classes and modules."""
     found = {path.stem for path in PACKAGE.rglob("*.py")}
-    for tree in trees().values():
-        for node in ast.walk(tree):
+    for nodes in read_package().values():
+        for node in nodes:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
                 found.add(node.name)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -65,15 +70,11 @@ def own_names() -> set[str]:
     return found
 
 
-def is_attribute_of_self(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
 def private_reads() -> Iterator[tuple[str, str]]:
     """(file, name) of each private attribute of torch that is read directly."""
     ours, declared = own_names(), {entry.name for entry in INTERNALS}
-    for file in trees().keys() - EXEMPT:
-        for node in ast.walk(trees()[file]):
+    for file in read_package().keys() - EXEMPT:
+        for node in read_package()[file]:
             if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_attribute_of_self(node):
                 if node.attr in declared or node.attr not in ours | PYTHON_PRIVATE_NAMES:
                     yield file, node.attr
@@ -90,13 +91,10 @@ def imported_names(node: ast.AST) -> list[str]:
     return []
 
 
-def test_private_attributes_are_read_only_in_the_declared_files() -> None:
+def test_private_names_of_torch_are_read_only_in_the_declared_files_and_imported_by_the_adapter_alone() -> None:
     declared = {(file, entry.name) for entry in INTERNALS for file in entry.files}
     assert set(private_reads()) == declared
-
-
-def test_private_names_of_torch_are_imported_only_by_the_adapter() -> None:
-    nodes = [(file, node) for file in trees().keys() - EXEMPT for node in ast.walk(trees()[file])]
+    nodes = [(file, node) for file in read_package().keys() - EXEMPT for node in read_package()[file]]
     assert [(file, part) for file, node in nodes for part in imported_names(node) if is_private(part)] == []
 
 
@@ -154,15 +152,6 @@ def test_a_function_replaced_by_another_type_is_reported(monkeypatch: pytest.Mon
     monkeypatch.setattr(torch._C, "_current_graph_task_id", 7)
     (mismatch,) = check_torch().mismatches
     assert mismatch.text.startswith("torch._C._current_graph_task_id is not a function any more, but a int.")
-
-
-def test_a_renamed_attribute_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    renamed = [Internal("torch.nn.modules.module.Module._hooks_before", "2.0", "calls", "attribute")]
-    unchanged = [entry for entry in INTERNALS if entry.name in ("_forward_hooks", "count", "user_hooks", "_comm_hooks")]
-    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", renamed + unchanged)
-    monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", [])
-    (mismatch,) = check_torch().mismatches
-    assert "Module._hooks_before is missing" in mismatch.text
 
 
 def register_in_reversed_dict(self: torch.Tensor, hook: Any, register: Any = torch.Tensor.register_hook) -> Any:

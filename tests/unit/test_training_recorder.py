@@ -9,14 +9,8 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.integrations import lightning, transformers
-from hookviz.integrations.training_recorder import (
-    MAX_TRACES,
-    ChosenSteps,
-    FlightRecording,
-    StepRecorder,
-    TrainingRecorder,
-)
+from hookviz.integrations import lightning, training_recorder, transformers
+from hookviz.integrations.training_recorder import ChosenSteps, FlightRecording, StepRecorder, TrainingRecorder
 
 
 class Loop:
@@ -56,23 +50,32 @@ def make_recorder(*steps: int, log_norms: bool = False) -> StepRecorder:
     return StepRecorder(ChosenSteps(steps, None), log_norms)
 
 
-def test_chosen_steps_are_recorded_without_what_runs_between_them(tmp_path: Path) -> None:
-    recorder = make_recorder(2, 3, 5)
-    Loop(recorder, tmp_path).train(6)
+def test_chosen_steps_are_recorded_without_what_runs_between_them_and_their_norms_are_logged(tmp_path: Path) -> None:
+    recorder = make_recorder(2, 3, 5, 9, log_norms=True)
+    loop = Loop(recorder, tmp_path)
+    loop.train(6)
     assert [len(trace.pass_numbers) for trace in recorder.traces] == [4, 2]
     assert [count_kinds(trace, "optimizer_step") for trace in recorder.traces] == [2, 1]
     assert [count_kinds(trace, "forward") for trace in recorder.traces] == [16, 8]
     pages = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "hookviz").iterdir()}
     assert sorted(pages) == ["step_5.html", "steps_2-3.html"]
     assert "<title>Training step 5</title>" in pages["step_5.html"]
+    assert [step for step, norms in loop.logged.items() if norms] == [2, 3, 5]
+    for step in (2, 3, 5):
+        assert set(loop.logged[step]) == {"gradient norm/0", "gradient norm/2"}
+        assert math.hypot(*loop.logged[step].values()) == pytest.approx(loop.totals[step])
 
 
-def test_every_third_step_is_recorded_also_if_training_resumes_in_between(tmp_path: Path) -> None:
+def test_every_third_step_is_recorded_also_if_training_resumes_and_the_last_traces_stay_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_recorder, "MAX_TRACES", 1)
     recorder = StepRecorder(ChosenSteps(None, 3), log_norms=False)
     loop = Loop(recorder, tmp_path)
     loop.done = 4
     loop.train(6)
     assert sorted(path.name for path in (tmp_path / "hookviz").iterdir()) == ["step_6.html", "step_9.html"]
+    assert len(recorder.traces) == 1
 
 
 def test_training_that_ends_before_the_last_chosen_step_leaves_no_recording_open(tmp_path: Path) -> None:
@@ -80,22 +83,6 @@ def test_training_that_ends_before_the_last_chosen_step_leaves_no_recording_open
     assert [path.name for path in (tmp_path / "hookviz").iterdir()] == ["step_2.html"]
     with hv.record():
         pass
-
-
-def test_only_the_last_traces_stay_in_memory(tmp_path: Path) -> None:
-    recorder = StepRecorder(ChosenSteps(None, 2), log_norms=False)
-    Loop(recorder, tmp_path).train(2 * MAX_TRACES + 4)
-    assert len(recorder.traces) == MAX_TRACES
-    assert len([*(tmp_path / "hookviz").iterdir()]) == MAX_TRACES + 2
-
-
-def test_norms_of_the_layers_make_the_norm_of_all_gradients_before_clipping(tmp_path: Path) -> None:
-    loop = Loop(make_recorder(2, 3, 5, log_norms=True), tmp_path)
-    loop.train(5)
-    assert [step for step, norms in loop.logged.items() if norms] == [2, 3, 5]
-    for step in (2, 3, 5):
-        assert set(loop.logged[step]) == {"gradient norm/0", "gradient norm/2"}
-        assert math.hypot(*loop.logged[step].values()) == pytest.approx(loop.totals[step])
 
 
 def test_norms_are_free_of_the_factor_of_a_scaler(tmp_path: Path) -> None:
@@ -148,14 +135,9 @@ def test_impossible_steps_are_refused(steps: Any, every: Any, says: str) -> None
         ChosenSteps(steps, every)
 
 
-@pytest.fixture
-def without_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lightning, "Callback", object)
     monkeypatch.setattr(transformers, "TrainerCallback", object)
-
-
-@pytest.mark.usefixtures("without_libraries")
-def test_without_the_library_the_message_says_how_to_install_it() -> None:
     with pytest.raises(ImportError, match=r'lightning is not installed: .* pip install "hookviz\[lightning\]"'):
         lightning.RecordSteps([1])
     with pytest.raises(ImportError, match=r'transformers is not installed: .* pip install "hookviz\[transformers\]"'):

@@ -1,28 +1,29 @@
-"""Recording does not change what it observes: copies, pickles, saved files, modes, process settings, hook dicts."""
+"""Recording does not change what it observes: copies, pickles, modes, settings, hook dicts, and the call stack."""
 
 import copy
 import gc
+import inspect
 import io
 import pickle
-import random
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+import traceback
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-import torch.nn.modules.module as torch_modules
-import torch.optim.optimizer as torch_optimizer
 from scenes import Net, leaf
 from torch import nn
+from torch.autograd.graph import _engine_run_backward
 from torch.utils.hooks import RemovableHandle
 
 import hookviz as hv
-from hookviz.autograd.torch_internals import saved_tensor_hooks
 from hookviz.recorder.hook_observer import Observer
+from tests.torch_state import PLACES, hook_dicts, process_state, register_at
+
+Context = Callable[[], AbstractContextManager[Any]]
 
 # -- copies
 
@@ -73,13 +74,6 @@ def pickled_bytes(thing: Any) -> bytes:
     return file.getvalue()
 
 
-SNAPSHOTS: dict[str, Callable[[nn.Module], Any]] = {
-    "pickle": pickled_bytes,
-    "deepcopy": lambda net: pickled_bytes(copy.deepcopy(net)),
-    "torch.save": torch_saved,
-    "state_dict": lambda net: torch_saved(net.state_dict()),
-    "copy": lambda net: torch_saved(copy.copy(net).state_dict()),
-}
 MOMENTS = ("between", "forward_pre", "forward", "full_backward_pre", "full_backward", "tensor", "post_accumulate")
 
 
@@ -92,12 +86,8 @@ def snapshots_at(take: Callable[[nn.Module], Any], moment: str, context: Any) ->
         handle.remove()  # this function cannot be pickled
         snapshots.append(take(net))
 
-    if moment == "tensor":
-        handle = net.l1.weight.register_hook(take_snapshot)
-    elif moment == "post_accumulate":
-        handle = net.l1.weight.register_post_accumulate_grad_hook(take_snapshot)
-    elif moment != "between":
-        handle = getattr(net.l1, f"register_{moment}_hook")(take_snapshot)
+    if moment != "between":
+        handle = register_at(moment, net, torch.optim.SGD(net.parameters()), take_snapshot)
     with context():
         y = net(leaf(3.0))
         if moment == "between":
@@ -109,30 +99,31 @@ def snapshots_at(take: Callable[[nn.Module], Any], moment: str, context: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "moment"),
-    [*(("pickle", moment) for moment in MOMENTS), *((name, "forward") for name in list(SNAPSHOTS)[1:])],
+    ("take", "moment"),
+    [
+        *((pickled_bytes, moment) for moment in MOMENTS),
+        (lambda net: pickled_bytes(copy.deepcopy(net)), "forward"),
+        (torch_saved, "forward"),
+    ],
 )
 @pytest.mark.filterwarnings("ignore:backward hook")
-def test_copies_and_pickles_of_a_recorded_model_are_identical_in_every_byte(name: str, moment: str) -> None:
-    plain, _ = snapshots_at(SNAPSHOTS[name], moment, nullcontext)
-    recorded, _ = snapshots_at(SNAPSHOTS[name], moment, hv.record)
+def test_copies_and_pickles_of_a_recorded_model_are_identical_in_every_byte(
+    take: Callable[[nn.Module], Any], moment: str
+) -> None:
+    plain, _ = snapshots_at(take, moment, nullcontext)
+    recorded, _ = snapshots_at(take, moment, hv.record)
     assert len(plain) == 2
     assert recorded == plain
 
 
-@pytest.mark.parametrize("moment", ["between", "forward", "full_backward"])
-def test_a_deep_copy_made_while_recording_works_with_its_handle(moment: str) -> None:
-    (first, _), _ = snapshots_at(copy.deepcopy, moment, hv.record)
+def test_a_copy_made_while_recording_works_with_its_handle_and_a_shallow_one_shares_the_hooks() -> None:
+    (first, _), _ = snapshots_at(copy.deepcopy, "forward", hv.record)
     assert first(leaf(3.0)).item() == 13
     first.handle.remove()
     assert first(leaf(3.0)).item() == 12
     assert not [key for module in first.modules() for key in module._forward_hooks if isinstance(key, Observer)]
-
-
-@pytest.mark.parametrize("moment", ["between", "forward"])
-def test_a_shallow_copy_made_while_recording_shares_the_hooks(moment: str) -> None:
-    (first, _), net = snapshots_at(copy.copy, moment, hv.record)
-    assert first._forward_hooks is net._forward_hooks
+    (shallow, _), net = snapshots_at(copy.copy, "forward", hv.record)
+    assert shallow._forward_hooks is net._forward_hooks
     assert len(net._forward_hooks) == 1
 
 
@@ -169,117 +160,99 @@ def test_a_model_pickled_while_recording_is_loaded_with_its_hooks() -> None:
     assert list(net._forward_hooks.values()) == [add_one] and net(leaf(3.0)).item() == 13
 
 
-# -- state of the process
-
-
-def process_state() -> dict[str, Any]:
-    """All global state that a recording might change."""
-    return {
-        "random": (torch.get_rng_state().tolist(), random.getstate(), np.random.get_state()[1].tolist()),
-        "grad": (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_anomaly_enabled()),
-        "dtype": (torch.get_default_dtype(), torch.empty(0).device),
-        "modes": (torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()),
-        "functions": torch._C._is_torch_function_enabled(),
-        "autocast": torch.is_autocast_enabled("cpu"),
-        "gc": (gc.isenabled(), gc.get_threshold(), len(gc.callbacks)),
-        "switches": (sys.getswitchinterval(), sys.getrecursionlimit(), sys.gettrace(), sys.getprofile()),
-        "threads": threading.active_count(),
-        "fast path": torch.backends.mha.get_fastpath_enabled(),
-        "saved": saved_tensor_hooks(True),
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "sequence": None,
-        "functions of torch": [
-            nn.Module.__call__, nn.Module.__call__.__code__, nn.Module.__getstate__,
-            nn.Module.register_forward_hook, torch.compile,
-            torch.Tensor.register_hook, torch.Tensor.retain_grad, torch.Tensor.register_post_accumulate_grad_hook,
-            torch.autograd._engine_run_backward, torch.autograd.graph._engine_run_backward.__code__,
-            torch_modules.register_module_forward_hook, torch.autograd.profiler.record_function.__exit__,
-            torch.utils.hooks.RemovableHandle.__getstate__, torch.autograd.function._HookMixin._register_hook,
-        ],
-    }  # fmt: skip
-
-
-def hook_dicts(net: nn.Module, opt: torch.optim.Optimizer) -> dict[str, Any]:
-    """Each hook dict by its name: its identity and its items."""
-    found: dict[str, Any] = {}
-    holders = {"all modules": vars(torch_modules), "all optimizers": vars(torch_optimizer), "opt": vars(opt)}
-    holders.update((f"net.{path}", vars(module)) for path, module in net.named_modules())
-    for holder, attributes in holders.items():
-        for name, hooks in attributes.items():
-            if isinstance(hooks, dict) and "hook" in name:
-                found[f"{holder} {name}"] = (id(hooks), list(hooks.items()))
-    for name, parameter in net.named_parameters():
-        for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
-            found[f"{name} {len(found)}"] = None if hooks is None else (id(hooks), list(hooks.items()))
-    return found
+# -- state of the process, and the stack
 
 
 class Boom(Exception):
     """Raised by a hook."""
 
 
-PLACES = (
-    "forward_pre", "forward", "forward always", "full_backward_pre", "full_backward", "tensor", "post_accumulate",
-    "step_pre", "step_post", "global forward", "global step",
-)  # fmt: skip
+class Cube(torch.autograd.Function):
+    """A function whose backward calls ``Cube.action``."""
+
+    action: Callable[[], object] = staticmethod(lambda: None)
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        Cube.action()
+        return 3 * ctx.saved_tensors[0] ** 2 * grad
 
 
-@contextmanager
-def hook_at(place: str, net: nn.Module, opt: torch.optim.Optimizer, hook: Any) -> Iterator[None]:
-    register: dict[str, Callable[[Any], Any]] = {
-        "tensor": net.l1.weight.register_hook,
-        "post_accumulate": net.l1.weight.register_post_accumulate_grad_hook,
-        "step_pre": opt.register_step_pre_hook,
-        "step_post": opt.register_step_post_hook,
-        "global forward": torch_modules.register_module_forward_hook,
-        "global step": torch_optimizer.register_optimizer_step_post_hook,
-        "forward always": lambda hook: net.l1.register_forward_hook(hook, always_call=True),
-    }
-    handle = (register.get(place) or getattr(net.l1, f"register_{place}_hook"))(hook)
-    try:
-        yield
-    finally:
-        handle.remove()
+class Acts(nn.Module):
+    """A module that calls ``action``."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        super().__init__()
+        self.action = action
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.action()
+        return x * 2
+
+
+class Observed:
+    """What a program sees at one place in it, and what is left when an exception leaves it there."""
+
+    def __init__(self, place: str, context: Context, error: type[BaseException] | None) -> None:
+        self.frames: list[Any] = []
+        self.traceback, self.caught, self.error = "", "", error
+        net = net_with_hooks()
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        inner = nn.Sequential(nn.Sequential(Acts(self.act if place == "module" else bool)))
+        Cube.action = staticmethod(self.act if place == "function" else bool)
+        handle = register_at(place, net, opt, lambda *given: self.act()) if place in PLACES else None
+        before, dicts = process_state(), hook_dicts(net, opt)
+        with context() as self.trace:
+            try:
+                Cube.apply(inner(net(leaf(3.0)))).backward()  # type: ignore[no-untyped-call]
+                opt.step()
+            except BaseException as raised:
+                self.caught, self.traceback = type(raised).__name__, traceback.format_exc()
+        assert hook_dicts(net, opt) == dicts
+        assert process_state() == before
+        if handle is not None:
+            handle.remove()
+
+    def act(self) -> None:
+        self.frames.extend((frame[1:], frame.positions) for frame in inspect.stack(0))
+        if self.error is not None:
+            raise self.error("out of the hook")
 
 
 @pytest.mark.parametrize(
     ("place", "error"),
-    [*((place, Boom) for place in PLACES), ("forward", None), ("forward", SystemExit), ("tensor", KeyboardInterrupt)],
+    [
+        *((place, Boom) for place in (*PLACES, "module", "function")),
+        ("forward", None),
+        ("forward", SystemExit),
+        ("tensor", KeyboardInterrupt),
+    ],
 )
-def test_state_is_unchanged_after_any_exception_in_a_hook(place: str, error: type[BaseException] | None) -> None:
-    net = net_with_hooks()
-    opt = torch.optim.SGD(net.parameters(), lr=0.1)
-
-    def act(*given: Any) -> None:
-        if error is not None:
-            raise error("out of the hook")
-
-    with hook_at(place, net, opt, act):
-        before, dicts = process_state(), hook_dicts(net, opt)
-        caught = None
-        with hv.record(net) as trace:
-            try:
-                net(leaf(3.0)).backward()
-                opt.step()
-            except BaseException as raised:
-                caught = type(raised)
-        assert caught is error
-        assert hook_dicts(net, opt) == dicts
-        assert process_state() == before
-        last = trace.steps[-1]
-        named = last.hook is not None and last.hook.name.endswith("act")
-        assert (last.kind == "exception" and named) is (error is not None)
-        assert trace.notes == []
+def test_recording_changes_neither_the_stack_nor_what_an_exception_leaves(
+    place: str, error: type[BaseException] | None
+) -> None:
+    plain, recorded = (Observed(place, context, error) for context in (nullcontext, hv.record))
+    assert len(plain.frames) > 8 and plain.caught == ("" if error is None else error.__name__)
+    assert recorded.frames == plain.frames
+    assert (recorded.caught, recorded.traceback) == (plain.caught, plain.traceback)
+    last = recorded.trace.steps[-1]
+    assert (last.kind == "exception") is (error is not None)
+    assert (last.hook is not None and "self.act()" in last.hook.name) is (error is not None and place in PLACES)
+    assert recorded.trace.notes == []
 
 
-@pytest.mark.parametrize("error", [Boom, KeyboardInterrupt])
-def test_state_is_unchanged_after_an_exception_in_the_block(error: type[BaseException]) -> None:
+def test_state_is_unchanged_after_an_exception_in_the_block() -> None:
     net = net_with_hooks()
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
     before, dicts = process_state(), hook_dicts(net, opt)
-    with suppress(error), hv.record(net):
+    with suppress(KeyboardInterrupt), hv.record(net):
         net(leaf(3.0))
-        raise error
+        raise KeyboardInterrupt
     assert (hook_dicts(net, opt), process_state()) == (dicts, before)
 
 
@@ -308,3 +281,116 @@ def test_grad_modes_and_autocast_stay_active() -> None:
     with torch.autocast("cpu", torch.bfloat16), hv.record():
         assert nn.Linear(2, 2)(torch.ones(1, 2)).dtype is torch.bfloat16
     assert trace.notes == []
+
+
+# -- warnings, errors and functions of torch, the recursion limit
+
+
+def test_recording_does_not_change_line_and_count_of_warnings() -> None:
+    def warn() -> None:
+        for level in range(1, 12):
+            warnings.warn(f"look here, {level}", stacklevel=level)
+
+    def observe(context: Context) -> list[Any]:
+        net = nn.Linear(1, 1)
+        net.register_full_backward_hook(lambda *given: warn())
+        getattr(nn.modules.module, "__warningregistry__", {}).clear()
+        with warnings.catch_warnings(record=True, action="default") as caught, context():
+            for _ in range(2):
+                net(torch.ones(1, 1, requires_grad=True)).sum().backward()
+        return [(warning.filename, warning.lineno, str(warning.message)) for warning in caught]
+
+    plain, recorded = (observe(context) for context in (nullcontext, hv.record))
+    assert len(plain) >= 11
+    assert recorded == plain
+
+
+def test_recording_does_not_change_tracebacks_of_torchs_errors() -> None:
+    def observe(context: Context) -> list[str]:
+        x = torch.ones(1, requires_grad=True)
+        y = x * 2
+        y.backward()
+        failing_actions: list[Callable[[], Any]] = [y.backward, lambda: nn.Linear(2, 2)(torch.ones(3)), nn.Linear(1, 1)]
+        texts = []
+        for action in failing_actions:
+            with context():
+                try:
+                    action()
+                except (RuntimeError, TypeError):
+                    texts.append(traceback.format_exc())
+        return texts
+
+    plain, recorded = (observe(context) for context in (nullcontext, hv.record))
+    assert len(plain) == 3
+    assert recorded == plain
+
+
+def test_instrumented_functions_keep_identity_attributes_and_source() -> None:
+    names = ("__name__", "__qualname__", "__module__", "__defaults__", "__kwdefaults__", "__doc__", "__dict__")
+    code_names = ("co_name", "co_qualname", "co_filename", "co_firstlineno", "co_argcount", "co_freevars")
+    functions: tuple[Any, ...] = (nn.Module._wrapped_call_impl, _engine_run_backward)
+
+    def describe() -> list[Any]:
+        attributes = [getattr(function, name) for function in functions for name in names]
+        attributes += [getattr(function.__code__, name) for function in functions for name in code_names]
+        return [*attributes, inspect.getsource(_engine_run_backward), *map(inspect.signature, functions)]
+
+    before = describe()
+    with hv.record():
+        assert nn.Module.__call__ is nn.Module._wrapped_call_impl is functions[0]
+        assert torch.autograd._engine_run_backward is torch.autograd.graph._engine_run_backward is functions[1]
+        assert describe() == before
+
+
+# -- recursion depth
+
+
+def run_nested(depth: int) -> None:
+    module: nn.Module = nn.Identity()
+    for _ in range(depth):
+        module = nn.Sequential(module)
+        module.register_forward_hook(lambda *_: None)
+    module(torch.ones(1))
+
+
+def find_depth() -> int:
+    """Find the deepest nesting of modules that runs within Python's limit."""
+    low, high = 50, sys.getrecursionlimit()
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            run_nested(middle)
+            low = middle
+        except RecursionError:
+            high = middle
+    return low
+
+
+NEEDED_CALLS = 60
+"""How many calls of Python's limit hookviz needs for itself, at the most."""
+
+
+def test_recording_needs_few_calls_of_the_recursion_limit() -> None:
+    limit, depth = sys.getrecursionlimit(), find_depth()
+    with hv.record() as trace:
+        run_nested(depth - NEEDED_CALLS)
+    assert [step.kind for step in trace.steps].count("forward") == depth - NEEDED_CALLS + 1
+    assert trace.notes == []
+    with pytest.raises(RecursionError), hv.record():
+        run_nested(depth + 1)
+    assert sys.getrecursionlimit() == limit
+
+
+@pytest.mark.parametrize(("cuts", "place", "count"), [(True, "tensor", 1), (True, "forward", 0), (False, "tensor", 0)])
+def test_following_ops_puts_one_frame_under_what_runs_inside_an_op(cuts: bool, place: str, count: int) -> None:
+    found: list[int] = []
+    package = hv.__file__.removesuffix("__init__.py")
+    net = Net()
+
+    def count_frames(*given: Any) -> None:
+        found.append(sum(one.filename.startswith(package) for one in inspect.stack()))
+
+    register_at(place, net, torch.optim.SGD(net.parameters()), count_frames)
+    with hv.record(cuts=cuts):
+        net(leaf(3.0)).backward()
+    assert found == [count]
