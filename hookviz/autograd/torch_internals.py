@@ -195,9 +195,9 @@ remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "no
 _attribute(
     "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
     "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
-    "course/lesson02.py", "picture/tensor_layer.py",
+    "course/lesson02.py", "course/lesson11.py", "picture/tensor_layer.py",
 )  # fmt: skip
-_attribute("torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks")
+_attribute("torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks", "course/lesson11.py")
 _attribute("torch.Tensor", "_base", "2.0", "cuts",
            "hook_listing/saved_lines.py", "recorder/followers/ops.py", "recorder/modules/tensor_flow.py")  # fmt: skip
 read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")

@@ -128,6 +128,30 @@ class GivesEachPostHookTheSame(engine.Node):
         return engine.through(self.post_hooks, first, lambda hook, sent: hook(first, (grad,)))
 
 
+class RunsBackToFront(engine.Node):
+    """Its hooks run once each, those of the tensor last."""
+
+    def run(self, grad: Any) -> Any:
+        (grad,) = engine.through(self.pre_hooks, (grad,))
+        grad = engine.through(self.retain_hooks, grad)
+        grad = engine.through(self.tensor_hooks, grad)
+        return self.send_through_post_hooks(grad)
+
+
+class KnowsOnlyOne(engine.Node):
+    """It is right as long as the gradient is 1."""
+
+    def run(self, grad: Any) -> Any:
+        return super().run(grad if grad == 1 else 2 * grad)
+
+
+class KnowsOnlyTwo(engine.Value):
+    """It is right as long as its number is 2."""
+
+    def accumulate(self, grad: Any) -> tuple[Any, ...]:
+        return super().accumulate(grad if self.data == 2 else 2 * grad)
+
+
 class AddsTwice(engine.Value):
     def accumulate(self, grad: Any) -> tuple[Any, ...]:
         self.grad = grad if self.grad is None else self.grad + 2 * grad
@@ -170,6 +194,14 @@ def run_queue(arrives: Any = None, take: Any = heappop, add: Any = heappush, run
 def runs_twice(node: Any, grad: Any) -> Any:
     node.run(grad)
     return node.run(grad)
+
+
+def skips_post_hooks(value: Any, grad: float = 1.0, buffer: Any = None) -> None:
+    waiting = [value.grad_fn]
+    for node in waiting:
+        node.post_hooks.clear()
+        waiting.extend(node.next_nodes)
+    engine.backward(value, grad, buffer)
 
 
 def has_its_own_buffer(value: Any, grad: float = 1.0, buffer: Any = None) -> None:
@@ -333,6 +365,8 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "10.3": [
+        RunsBackToFront,
+        KnowsOnlyOne,
         engine.HasNoHooks,
         engine.HasNoPreHooks,
         engine.HasNoPostHooks,
@@ -355,9 +389,19 @@ WRONG: dict[str, list[Any]] = {
         GivesEachPostHookTheSame,
         raises,
     ],
-    "10.4": [engine.KeepsNothing, engine.Overwrites, engine.KeepsFirst, Doubles, AddsTwice, SendsNone, raises],
+    "10.4": [
+        KnowsOnlyTwo,
+        engine.KeepsNothing,
+        engine.Overwrites,
+        engine.KeepsFirst,
+        Doubles,
+        AddsTwice,
+        SendsNone,
+        raises,
+    ],
     "10.5": [1, 2, 10, 11, 20, 512, 1023, 2047, 2048, 5],
     "10.6": [
+        skips_post_hooks,
         engine.does_nothing,
         engine.stops_early,
         engine.recurses,
