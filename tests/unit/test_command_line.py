@@ -133,16 +133,12 @@ def print_to_terminal(path: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_terminal_gets_colours_if_rich_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = recorded()
-    colours = print_to_terminal(save(trace, tmp_path / "pass.json"), monkeypatch)
+    path = save(trace := recorded(), tmp_path / "pass.json")
+    colours = print_to_terminal(path, monkeypatch)
     assert "\x1b[33m" in colours  # hooks are yellow
     assert re.sub(r"\x1b\[[\d;]*m", "", colours) == trace.text(width=100) + "\n"
-
-
-def test_terminal_without_rich_gets_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    trace = recorded()
-    assert print_to_terminal(save(trace, tmp_path / "pass.json"), monkeypatch) == trace.text(width=100) + "\n"
+    assert print_to_terminal(path, monkeypatch) == trace.text(width=100) + "\n"
 
 
 # -- findings
@@ -158,32 +154,10 @@ def test_findings_returns_whether_there_is_a_warning_or_an_error(
     assert capsys.readouterr().out == repr(trace.findings) + "\n"
 
 
-@pytest.mark.parametrize("width", ["39", "wide"])
-def test_table_is_not_made_narrower_than_its_text_allows(width: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["findings", "pass.json", "--width", width])
-    assert f"{width} is not a width: give a whole number of at least 40." in capsys.readouterr().err
-
-
-def test_findings_returns_2_for_a_file_that_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "pass.json").write_text("hello")
-    assert main(["findings", str(tmp_path / "pass.json")]) == 2
-    assert main(["findings", str(tmp_path / "nowhere.json")]) == 2
-    assert capsys.readouterr().err.count("hookviz: ") == 2
-
-
-@pytest.mark.parametrize("command", ["findings", "hooks", "text", "page", "animate"])
-def test_a_script_in_place_of_a_trace_is_told_how_to_be_recorded(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, "train.py"]) == 2
-    record, then = "hookviz run --record pass.json train.py", f"hookviz {command} pass.json"
-    assert capsys.readouterr().err == f"hookviz: train.py is a script. Record it first: {record}, then: {then}\n"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["page", "a.py"], "Record it first: hookviz run --record pass.json a.py, then: hookviz page pass.json"),
         (["findings", "crash.html"], "crash.html is a page: open it in a browser. The commands read the trace"),
         (["hooks", "-"], "hookviz does not read standard input"),
         (["diff", "a.py", "b.py"], "Record both runs: hookviz run --record good.json a.py"),
@@ -199,13 +173,14 @@ def test_another_file_in_place_of_a_trace_is_told_what_it_is(
     ("arguments", "message"),
     [
         (["fidnings", "pass.json"], "did you mean findings?"),
-        (["--versoin"], "did you mean --version?"),
         (["run", "--recrod", "pass.json", "train.py"], "did you mean --record?"),
         (["run", "--json", "train.py"], "Use --record pass.json, then: hookviz findings --json pass.json"),
         (["run", "--record", "train.py"], "Write: --record pass.json train.py"),
-        (["run", "--compiled", "train.py"], "Write: --compiled eager train.py"),
         (["diff"], "To write one: hookviz run --record pass.json train.py, then: hookviz diff good.json bad.json"),
         (["doctor"], "such as hookviz doctor package.module:net"),
+        (["run", "--check"], "name the script to run"),
+        (["findings", "pass.json", "--width", "39"], "39 is not a width: give a whole number of at least 40."),
+        (["findings", "pass.json", "--width", "wide"], "wide is not a width: give a whole number of at least 40."),
     ],
 )
 def test_wrong_arguments_are_told_what_to_write(
@@ -220,15 +195,6 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_info:
         main(["-V"])
     assert exit_info.value.code == 0 and capsys.readouterr().out == f"hookviz {hv.__version__}\n"
-
-
-def test_advice_in_a_terminal_names_the_option_of_run(write_script: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    script = write_script("(a / 0 * 0).backward()\n")
-    main(["run", "--until", "nan", "--record", "pass.json", script])
-    main(["findings", "pass.json"])
-    output, errors = (" ".join(text.split()) for text in capsys.readouterr())
-    sentence = 'record(until="nan") or hookviz run --until nan stopped the recording'
-    assert sentence in output and sentence in errors
 
 
 # -- diff
@@ -281,7 +247,6 @@ def test_run_leaves_the_process_as_it_was(write_script: Write) -> None:
         ("sys.exit(7)\n", 7, ""),
         ("sys.exit('it broke')\n", 1, "it broke"),
         ("raise KeyboardInterrupt\n", 130, "KeyboardInterrupt"),
-        ("import not_there\n", 1, "ModuleNotFoundError: No module named 'not_there'"),
     ],
 )
 def test_run_saves_and_returns_the_status_of_a_script_that_ends_early(
@@ -301,19 +266,6 @@ def test_run_saves_and_returns_the_status_of_a_script_that_ends_early(
     assert named == ([f"{message} ended the recording."] if "Error" in message else [])
 
 
-def test_run_writes_the_file_of_trouble_when_the_script_raises_or_the_recording_stops(
-    write_script: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", "--on-trouble", "crash.json", write_script("raise ValueError('it broke')\n")]) == 1
-    assert capsys.readouterr().err.startswith("hookviz: ValueError: it broke ended the recording. Wrote ")
-    assert hv.load(tmp_path / "crash.json").pass_numbers == [1]
-    script = write_script("for n in (1, 0, 1):\n    (a * n).log().backward()\n")
-    assert main(["run", "--until", "nan", "--on-trouble", "nan.html", "--record", "pass.json", script]) == 0
-    assert hv.load(tmp_path / "pass.json").pass_numbers == [1, 2, 3] and (tmp_path / "nan.html").exists()
-    assert main(["run", "--on-trouble", "nothing.json", write_script()]) == 0
-    assert not (tmp_path / "nothing.json").exists()
-
-
 @needs_saved_tensors
 def test_run_reports_findings_but_fails_only_with_check(
     write_script: Write, capsys: pytest.CaptureFixture[str]
@@ -322,6 +274,7 @@ def test_run_reports_findings_but_fails_only_with_check(
     assert main(["run", script]) == 0
     assert "Inf begins in the forward, at LogBackward0" in capsys.readouterr().err
     assert main(["run", "--check", script]) == 1
+    assert main(["run", "--check", write_script(ERROR + "sys.exit(3)\n")]) == 3
     assert main(["run", "--check", write_script(REMARK)]) == 0
     assert "remark" in capsys.readouterr().err
 
@@ -330,13 +283,8 @@ UNUSED = """
 import sys
 import torch
 
-class Trainer:
-    def __init__(self, net):
-        self.net = torch.nn.Linear(2, 1)
-
-def main(net):
-    trainer = Trainer(net)
-    trainer.net(torch.ones(1, 2)).sum().backward()
+def main():
+    torch.nn.Linear(2, 1)(torch.ones(1, 2)).sum().backward()
 
 def watch(module, inputs, output):
     print("never")
@@ -346,17 +294,11 @@ net[0].register_forward_hook(watch)
 """
 
 
-@pytest.mark.parametrize("end", ["main(net)\n", "main(net)\nsys.exit()\n"])
+@pytest.mark.parametrize("end", ["main()\n", "main()\nsys.exit()\n", "main()\ndel net\n"])
 def test_check_of_a_hook_on_a_model_that_nothing_calls_fails(
     end: str, write_script: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "--check", write_script(end, UNUSED)]) == 1
-    error = " ".join(capsys.readouterr().err.split())
-    assert "watch on net.0 did not fire. Neither net.0 nor a module around it was called" in error
-
-
-def test_check_of_a_hook_whose_model_is_gone_fails(write_script: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--check", write_script("main(net)\ndel net\n", UNUSED)]) == 1
     assert "watch on net.0 did not fire" in " ".join(capsys.readouterr().err.split())
 
 
@@ -376,17 +318,6 @@ print(len(trace.firings), "fired")
     assert main(["run", script]) == 0 and main(["run", "--check", script]) == 2
     output, errors = capsys.readouterr()
     assert output.count("1 fired\n") == 2 and errors.count("The program records itself with hookviz") == 2
-
-
-def test_status_of_the_script_counts_before_the_findings(write_script: Write) -> None:
-    assert main(["run", "--check", write_script(ERROR + "sys.exit(3)\n")]) == 3
-
-
-def test_run_passes_its_options_to_record(write_script: Write, tmp_path: Path) -> None:
-    script = write_script("for _ in range(9):\n    (a * b).backward()\n")
-    main(["run", "--record", "pass.json", "--every", "3", "--keep", "2", "--statistics", "norm", script])
-    trace = hv.load(tmp_path / "pass.json")
-    assert (len(trace._data.roots), trace.dropped, trace.statistics) == (2, 2, "norm")
 
 
 def test_run_of_a_script_without_a_pass_says_so_and_fails_a_check(
@@ -419,12 +350,6 @@ def test_wrong_use_of_run_is_reported_before_the_script_runs(
     assert captured.err.startswith("hookviz: ") and message in captured.err and captured.out == ""
 
 
-def test_run_without_a_script_shows_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["run", "--check"])
-    assert exit_info.value.code == 2 and "name the script to run" in capsys.readouterr().err
-
-
 def test_trace_that_cannot_be_saved_is_reported_and_fails(
     write_script: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -435,9 +360,7 @@ def test_trace_that_cannot_be_saved_is_reported_and_fails(
 
 
 @pytest.mark.slow
-def test_forked_child_of_a_script_reports_and_saves_nothing(
-    write_script: Write,
-) -> None:
+def test_forked_child_of_a_script_reports_and_saves_nothing(write_script: Write) -> None:
     more = "import os\nif os.fork() == 0:\n    sys.exit(5)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
     script = write_script(more)
     done = run_python(["-W", "ignore", "-m", "hookviz", "run", "--record", "pass.json", script])
