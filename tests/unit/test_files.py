@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from scenes import chain, leaf, recorded
+from scenes import leaf, recorded
 
 import hookviz as hv
 from hookviz.storage.files import VERSION
@@ -77,14 +77,6 @@ def test_a_file_is_versioned_strict_json(trace: hv.Trace, tmp_path: Path) -> Non
     trace.save(tmp_path / "t.json")
     data = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert (data["format"], data["version"]) == ("hookviz", VERSION)
-
-
-def test_a_long_trace_makes_a_small_file(tmp_path: Path) -> None:
-    end = chain(2000)
-    with hv.record() as trace:
-        end.backward()
-    trace.save(tmp_path / "t.json")
-    assert (tmp_path / "t.json").stat().st_size / len(trace.steps) < 150
 
 
 # -- files without a valid trace

@@ -416,18 +416,3 @@ def test_the_error_says_why_graphviz_cannot_run_and_boxes_stand_in_layers(
         patch.setattr(graphviz_client.importlib.util, "find_spec", lambda name: None)
         with pytest.raises(NoPictureError, match="pip install"):
             draw_source("digraph { none }", "svg")
-
-
-def test_the_error_says_that_pygraphviz_cannot_be_imported(tmp_path: Path) -> None:
-    package = tmp_path / "pygraphviz"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "graphviz.py").write_text("raise ImportError('libcairo is missing')")
-    code = f"""
-import sys
-sys.path.insert(0, {str(tmp_path)!r})
-from hookviz.picture import graphviz_digraph as drawing
-try: drawing.draw_source({SMALL_GRAPH!r}, "svg")
-except drawing.NoPictureError as error: print(error)
-"""
-    assert run_program(code).stdout == "There is no picture: pygraphviz could not be loaded (libcairo is missing).\n"

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled, chain, count_calls, fan, leaf, recorded, silent
-from shown import shown_words, unpack_chunk
+from shown import shown_words
 from torch import nn
 
 import hookviz as hv
 from hookviz.picture.visible_graph import MAX_UNREACHED_NODES, make_visible_graph
-from hookviz.player import trace_content
 from hookviz.player.compression import pack
 from hookviz.player.payload import CHUNK_SIZE
 from hookviz.player.trace_content import (
@@ -126,17 +125,12 @@ LARGE: dict[str, tuple[Callable[[], TraceContent], list[str]]] = {
         lambda: record_backward(chain(500)),
         ["1 – 25", "AddBackward0, MulBackward0 · 25 nodes", "476 – 500"],
     ),
-    "a fan": (lambda: record_backward(fan(120)), ["AccumulateGrad · 20 nodes"]),
     "an irregular graph": (lambda: record_backward(irregular_graph()), []),
     "equal layers": (
         lambda: record_calls(nn.Sequential(*(nn.Linear(2, 2) for _ in range(30))), torch.ones(1, 2)),
         ["model 0 – 29 × 30"],
     ),
     "nested modules": (lambda: record_calls(Nested(90), torch.ones(1)), []),
-    "one layer": (
-        lambda: record_calls(nn.Sequential(*[nn.Linear(2, 2)] * 30), torch.ones(1, 2)),
-        ["model.0 × 30"],
-    ),
 }
 BOX = re.compile(r'<g id="(\w+)"[^>]* class="hv-(?:node(?! hv-parameter)|fold|module)')
 """The ids of the boxes of a picture; the rows of parameters in them are no boxes."""
@@ -165,14 +159,6 @@ def test_a_bar_of_a_stack_opens_its_layer_and_is_as_high_as_the_gradient_that_ar
     assert all(bar["view"] in views and bar["spans"] for bar in bars)
     heights = [bar["heights"][-1][1] for bar in bars]
     assert heights == sorted(heights, reverse=True) and (heights[0], heights[-1]) == (1.0, 0.1)
-
-
-def test_a_bar_of_a_gradient_with_nan_has_no_height(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_content, "MAX_UNSPLIT_STEPS", 10)
-    model = nn.Sequential(*(Doubled() for _ in range(21)))
-    model[3].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * float("nan"),))
-    (bars,) = record_calls(model, leaf(1.0)).chunk("0/")["stacks"].values()
-    assert [bar["heights"][0][1] for bar in bars][:4] == [-1, -1, -1, 1.0]
 
 
 def texts_of_boxes(large: TraceContent, end: str) -> list[list[str]]:
@@ -277,25 +263,6 @@ def test_the_index_has_every_node_module_call_and_hook_by_its_name(nested: Trace
     } <= {(entry["kind"], entry["label"], entry["note"]) for entry in entries}
 
 
-def test_the_index_has_the_calls_of_a_forward_pass_alone() -> None:
-    model = nn.Sequential(*(nn.ReLU() for _ in range(60)))
-    with hv.record(model) as trace:
-        model(torch.ones(2))
-    assert [entry["kind"] for entry in index_of(TraceContent.of(trace._data))] == ["module"] * 61
-
-
-def test_the_index_lists_an_unfired_hook_without_steps() -> None:
-    x, w = leaf(1.0), leaf(2.0)
-    w.register_hook(silent("see"))
-    y = w * x
-    for _ in range(50):
-        y = y * 1.1
-    with hv.record() as trace:
-        y.backward(inputs=[x])
-    (hook,) = [entry for entry in index_of(TraceContent.of(trace._data)) if entry["kind"] == "hook"]
-    assert (hook["label"], hook["note"], hook["steps"]) == ("see", "w", [])
-
-
 def test_the_index_is_sent_only_on_request_and_its_cost_is_linear_in_the_steps(long: TraceContent) -> None:
     assert "index" not in long.content()["chunks"] and "index" in long.brief_content()["chunks"]
     assert len(pack(long.chunk("index"))) < 45_000 and len(json.dumps(long.content())) < 450_000
@@ -316,12 +283,6 @@ def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPa
     content = record_backward(x * 1.0).content()
     assert len(content["runs"][0]["firings"]) == 10
     assert content["notes"] == ["11 hooks fired; the table shows the first 10."]
-
-
-def test_each_pass_has_its_own_picture() -> None:
-    content = record_calls(nn.Sequential(*(nn.Linear(2, 2) for _ in range(20))), torch.ones(1, 2), passes=3).content()
-    assert list(content["chunks"])[:2] == ["0/", "2/"] and len(content["svgs"]) == 2
-    assert unpack_chunk(content, "2/")["breadcrumbs"] == [["2/", "Pass 3"]]
 
 
 def test_a_gradient_sent_to_many_edges_is_abbreviated() -> None:

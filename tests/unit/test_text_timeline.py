@@ -141,14 +141,6 @@ def test_no_line_is_wider_than_asked_and_shortened_text_is_marked(name: str) -> 
         )
 
 
-def test_width_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = recorded()
-    monkeypatch.setenv("COLUMNS", "75")
-    assert str(trace) == trace.text(width=75) != trace.text(width=140)
-    monkeypatch.setenv("COLUMNS", "20")  # too narrow for a table
-    assert str(trace) == trace.text(width=72)
-
-
 def test_empty_trace_and_a_forward_alone_are_printed_as_what_they_are() -> None:
     with hv.record() as empty:
         pass

@@ -1,8 +1,6 @@
 """A what-if records real passes with every hook switched off and on."""
 
 import random
-import struct
-import traceback
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -51,13 +49,10 @@ def a_to_e(a: Any = 2.0, d: Any = 4.0, on: tuple[bool, ...] = (True,) * 4) -> di
     return {"a": a, "b": b, "c": c, "d": d, "e": e}
 
 
-def bits(x: float) -> bytes:
-    return struct.pack("<d", x)
-
-
-def gradients(trace: Trace) -> dict[str, bytes]:
+def gradients(trace: Trace) -> dict[str, str]:
+    """The stored gradients, written so that all their digits and the sign of a zero count."""
     stored = [step for step in trace.steps if step.kind in ("accumulate", "retain_grad")]
-    return {step.on: bits(step.after.tolist()) for step in stored}  # type: ignore[union-attr]
+    return {step.on: repr(step.after.tolist()) for step in stored}  # type: ignore[union-attr]
 
 
 def test_all_sixteen_combinations_equal_fresh_runs_bit_for_bit() -> None:
@@ -67,7 +62,7 @@ def test_all_sixteen_combinations_equal_fresh_runs_bit_for_bit() -> None:
     for on in product((True, False), repeat=4):
         fresh_run = a_to_e(on=on)
         trace = experiment.traces[frozenset(i for i, is_on in enumerate(on) if not is_on)]
-        assert gradients(trace) == {name: bits(t.grad.item()) for name, t in fresh_run.items() if t.grad is not None}
+        assert gradients(trace) == {name: repr(t.grad.item()) for name, t in fresh_run.items() if t.grad is not None}
         assert len(trace.firings) == sum(on)
 
 
@@ -318,40 +313,7 @@ def test_hooks_prevented_from_firing_by_an_error_can_be_switched() -> None:
     assert {*pins} == {step["hook"] for step in steps if step["sentence"].startswith("times_two")}
 
 
-def test_the_error_of_an_empty_what_if_has_the_original_exception_as_cause() -> None:
-    def run() -> None:
-        raise LookupError("mine")
-
-    with pytest.raises(ValueError, match="Nothing to show: LookupError: mine") as raised:
-        whatif(run)
-    cause = raised.value.__cause__
-    assert isinstance(cause, LookupError) and cause.__traceback__ is not None
-    assert traceback.extract_tb(cause.__traceback__)[-1].name == "run"
-
-
-def test_a_failed_change_of_values_leaves_the_what_if_unchanged() -> None:
-    experiment = whatif(lambda a=1.0: (leaf(a) * [2.0][int(a) - 1]).backward(), a=(1, 2))
-    traces = experiment.traces
-    with pytest.raises(ValueError, match="Nothing to show: IndexError: list index out of range"):
-        experiment.change(a=2.0)
-    assert experiment.values == {"a": 1.0}
-    assert experiment.traces == traces
-
-
 # -- players, sliders and labels
-
-
-def test_labels_of_hooks_with_the_same_name_contain_the_tensor() -> None:
-    def run() -> None:
-        x, y = leaf(), leaf()
-        for tensor in (x, y):
-            tensor.register_hook(times_two)
-        x.register_hook(look)
-        (x * y).backward()
-
-    labels = [entry["label"] for entry in whatif(run).content()["runs"]]
-    assert labels[1:4] == ["Without times_two on x", "Without times_two on y", "Without look"]
-    assert labels[4] == "Without times_two on x, times_two on y"
 
 
 def test_the_player_follows_values_that_change_the_number_of_hooks() -> None:
@@ -422,9 +384,20 @@ def test_bad_input_raises_an_error_with_instructions(
         whatif(run, **ranges)
 
 
-def test_an_unknown_hook_or_value_raises_an_error_with_the_known_ones() -> None:
-    experiment = whatif(a_to_e)
-    with pytest.raises(ValueError, match=r"no hook x_hook to switch off. There are: c_hook, look, plus_hundred"):
+def test_an_unknown_hook_or_value_is_refused_and_what_fails_changes_nothing() -> None:
+    def run(a: float = 1.0) -> None:
+        x = leaf(a)
+        x.register_hook(look)
+        (x * [2.0][int(a) - 1]).backward()
+
+    experiment = whatif(run, a=(1, 2))
+    traces = experiment.traces
+    with pytest.raises(ValueError, match=r"no hook x_hook to switch off. There are: look"):
         experiment.without("x_hook")
-    with pytest.raises(TypeError, match=r"has no argument q. It has: None"):
+    with pytest.raises(TypeError, match=r"has no argument q. It has: a"):
         experiment.change(q=1.0)
+    with pytest.raises(ValueError, match="Nothing to show: IndexError: list index out of range") as raised:
+        experiment.change(a=2.0)
+    assert isinstance(raised.value.__cause__, IndexError)
+    assert experiment.values == {"a": 1.0}
+    assert experiment.traces == traces
