@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from scenes import recorded
 
+from hookviz import load
 from hookviz.support.atomic_files import write_atomically
 
 LONG_NAME = "n" * 250
@@ -71,3 +72,5 @@ def test_a_path_with_a_null_character_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"a�b.* is not the path of a file: it contains a null character"):
         TRACE.save(tmp_path / "a\0b")
     assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="a�b is not the path of a file: it contains a null character"):
+        load("a\0b")

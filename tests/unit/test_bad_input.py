@@ -8,7 +8,7 @@ from typing import Any
 import graphviz
 import pytest
 import torch
-from scenes import leaf, scene
+from scenes import leaf
 
 import hookviz as hv
 
@@ -33,17 +33,6 @@ def record_with_hook(hook: Callable[..., Any]) -> hv.Trace:
 # -- drawing
 
 
-def test_drawing_a_non_tensor_raises_a_type_error_that_names_its_type() -> None:
-    for thing, kind in ((None, "a NoneType"), (torch.nn.Linear(1, 1), "a Linear"), (3, "an int")):
-        with pytest.raises(TypeError, match=rf"draw\(\) takes a tensor .* this is {kind}"):
-            hv.draw(thing)  # type: ignore[call-overload]
-
-
-def test_drawing_a_tensor_without_history_suggests_requires_grad() -> None:
-    with pytest.raises(ValueError, match=r"no history to draw.*requires_grad=True"):
-        hv.draw(LOSS.detach())
-
-
 def test_drawing_too_deep_a_graph_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hookviz.autograd.graph.MAX_DEPTH", 3)
     with pytest.raises(ValueError, match="more than 3 nodes in a row"):
@@ -59,15 +48,12 @@ def test_drawing_fewer_than_one_node_is_refused(most: Any, error: type[Exception
         hv.draw(LOSS, most=most)
 
 
-def test_rendering_a_non_digraph_is_refused() -> None:
+def test_rendering_a_non_digraph_or_to_an_invalid_path_is_refused() -> None:
     with pytest.raises(TypeError, match=r"render\(\) takes a graphviz\.Digraph"):
         hv.render("digraph {}")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("drawing", [hv.draw(LOSS), hv.render(graphviz.Digraph())], ids=["figure", "digraph"])
-def test_rendering_to_an_invalid_path_is_refused(drawing: Any) -> None:
-    with pytest.raises(TypeError, match="A path is a string such as"):
-        drawing.render(3)
+    for drawing in (hv.draw(LOSS), hv.render(graphviz.Digraph())):
+        with pytest.raises(TypeError, match="A path is a string such as"):
+            drawing.render(3)  # type: ignore[arg-type]
 
 
 # -- names
@@ -96,39 +82,18 @@ def test_bad_names_are_refused(names: Any, error: type[Exception], words: str) -
 # -- recording
 
 
-def test_recording_nothing_says_so() -> None:
-    with hv.record() as trace:
-        leaf(2.0) * 3
-    assert len(trace.steps) == 0
-    assert repr(trace).startswith("Nothing was recorded")
-
-
-def test_a_nested_recording_is_refused_and_the_outer_one_continues() -> None:
-    tensors = scene()
-    with hv.record(names=tensors._asdict()) as trace:
-        with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
-            pass
-        tensors.e.backward()
-    assert len(trace.steps) == 10
-
-
 # -- steps
 
 
-@pytest.mark.parametrize("step", [10, -11])
-def test_the_error_for_an_unknown_step_lists_the_valid_range(step: int) -> None:
-    tensors = scene()
-    with hv.record(names=tensors._asdict()) as trace:
-        tensors.e.backward()
+def test_an_unknown_step_is_refused_with_the_valid_range() -> None:
+    trace = record_with_hook(print)
     for show in (trace.figure, trace.steps.__getitem__):
-        with pytest.raises(IndexError, match=f"There is no step {step}: this trace has the steps 0 to 9"):
-            show(step)
-
-
-@pytest.mark.parametrize(("step", "kind"), [("3", "str"), (True, "bool")])
-def test_a_step_index_must_be_an_int(step: Any, kind: str) -> None:
-    with pytest.raises(TypeError, match=f"A step is a whole number counted from 0, not (an? )?{kind}"):
-        record_with_hook(print).figure(step)
+        for step in (5, -6):
+            with pytest.raises(IndexError, match=f"There is no step {step}: this trace has the steps 0 to 4"):
+                show(step)
+    for step, kind in (("3", "str"), (True, "bool")):
+        with pytest.raises(TypeError, match=f"A step is a whole number counted from 0, not {kind}"):
+            trace.figure(step)  # type: ignore[arg-type]
 
 
 # -- hooks whose source cannot be found
@@ -162,12 +127,13 @@ def test_a_hook_without_source_is_recorded_and_shown(hook: Any, name: str, label
         assert shown["source"] is None and shown["no_source"].endswith(" is not available.")
 
 
-@pytest.mark.parametrize("call", [lambda trace: trace.save(3), lambda trace: trace.to_html(3), lambda _: hv.load(3)])
-def test_an_invalid_path_raises_a_type_error(call: Any) -> None:
-    with pytest.raises(TypeError, match=r'A path is a string such as "pass\.json", or a pathlib\.Path; this is an int'):
-        call(record_with_hook(lambda grad: None))
-
-
-def test_saving_to_a_directory_raises_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match="cannot be written: Is a directory"):
-        record_with_hook(lambda grad: None).save(tmp_path)
+def test_an_invalid_path_raises_a_type_error_and_an_unwritable_one_the_reason(tmp_path: Path) -> None:
+    trace = record_with_hook(lambda grad: None)
+    for call in (trace.save, trace.to_html, hv.load):
+        with pytest.raises(TypeError, match=r'A path is a string such as "pass\.json", or .*; this is an int'):
+            call(3)  # type: ignore[operator]
+    for write in (trace.save, trace.to_html):
+        with pytest.raises(IsADirectoryError, match="cannot be written: Is a directory"):
+            write(tmp_path)
+        with pytest.raises(FileNotFoundError, match="cannot be written: No such file or directory"):
+            write(tmp_path / "no" / "such" / "file")

@@ -23,10 +23,6 @@ REFERRING = [
 ]
 OLD, NEW = 3, 8
 NUMBERS = {name: {OLD: NEW} for name in declared_tables()}
-INDEX_WORDS = {
-    *("node", "module", "call", "hook", "pass_id", "parent", "cause", "step", "data", "grad", "source", "optimizer"),
-    *("since", "until", "optimizers", "cuts", "without_grad", "eval_norms", "at", "others", "before", "after"),
-}
 
 
 def example(declared: Any) -> Any:
@@ -64,17 +60,6 @@ def test_each_column_with_indexes_is_renumbered(row_type: Any, name: str) -> Non
     renumbered = make_renumbering(row_type, NUMBERS)(row)
     before, after = (indexes_in(getattr(one, name), columns[name]) for one in (row, renumbered))
     assert before and set(before) == {OLD} and after == [NEW] * len(before)
-
-
-def test_a_column_with_the_name_of_an_index_declares_what_it_refers_to() -> None:
-    referring = set(REFERRING)
-    forgotten = [
-        (row_type.__name__, name)
-        for row_type in ROW_TYPES
-        for name in declared_columns(row_type)
-        if name in INDEX_WORDS and (row_type, name) not in referring
-    ]
-    assert forgotten == []
 
 
 def test_lost_rows_leave_none_or_nothing_behind() -> None:

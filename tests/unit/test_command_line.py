@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,6 @@ from scenes import recorded
 import hookviz as hv
 from hookviz.__main__ import main
 from tests.requirements import needs_saved_tensors
-
-Write = Callable[..., str]
 
 GRAPH = """
 import sys
@@ -37,76 +34,77 @@ ERROR = "(a * 0).log().backward()\n"
 REMARK = "handle = a.register_hook(lambda grad: grad * 0)\n(a * b * d).backward()\n"
 
 
-@pytest.fixture
-def write_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """A function that writes ``train.py``, into a folder that is not the working folder, and returns its path."""
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "numbers_of_mine.py").write_text("two = 2.0\n")
-    monkeypatch.chdir(tmp_path)
+class Shell:
+    """Runs commands in a folder with a folder ``project`` in it, and keeps what the last one printed."""
 
-    def write(more: str = "", script: str = GRAPH) -> str:
-        path = tmp_path / "project" / "train.py"
+    out = err = ""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capsys = folder, capsys
+
+    def __call__(self, *arguments: str) -> int:
+        """Run a command; return its status."""
+        self._capsys.readouterr()
+        try:
+            return main([*arguments])
+        except SystemExit as end:
+            return int(end.code or 0)
+        finally:
+            self.out, self.err = self._capsys.readouterr()
+
+    def write(self, more: str = "", script: str = GRAPH) -> str:
+        """Write ``train.py``, into a folder that is not the working folder, and return its path."""
+        path = self.folder / "project" / "train.py"
         path.write_text(script + more)
         sys.modules.pop("numbers_of_mine", None)
         return str(path)
 
-    return write
+    def save(self, trace: hv.Trace, name: str = "pass.json") -> str:
+        trace.save(self.folder / name)
+        return name
 
 
-def save(trace: hv.Trace, path: Path) -> str:
-    trace.save(path)
-    return str(path)
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "numbers_of_mine.py").write_text("two = 2.0\n")
+    monkeypatch.chdir(tmp_path)
+    return Shell(tmp_path, capsys)
 
 
-def record_nan() -> hv.Trace:
-    x = torch.tensor(0.0, requires_grad=True)
+def record_square(number: float = 3.0, factor: float | None = None, passes: int = 1) -> hv.Trace:
+    """Record the square of a number, with a hook that multiplies the gradient if there is a factor."""
+    x = torch.tensor(number, requires_grad=True)
+    if factor is not None:
+        x.register_hook(lambda grad: grad * factor)
     with hv.record() as trace:
-        (x / x).backward()
-    return trace
-
-
-def record_zero() -> hv.Trace:
-    """Record a pass with a remark: a hook makes the gradient 0."""
-    x = torch.tensor(3.0, requires_grad=True)
-    with x.register_hook(lambda grad: grad * 0), hv.record() as trace:
-        (x * x).backward()
-    return trace
-
-
-def record_many_steps() -> hv.Trace:
-    x = torch.tensor(3.0, requires_grad=True)
-    with hv.record() as trace:
-        for _ in range(60):
-            (x * 2).backward()
+        for _ in range(passes):
+            (x * x).backward()
     return trace
 
 
 # -- text
 
 
-def test_text_prints_what_print_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = save(trace := recorded(), tmp_path / "pass.json")
-    capsys.readouterr()  # what a hook printed
-    assert main(["text", path, "--width", "90"]) == 0
-    assert capsys.readouterr().out == trace.text(width=90) + "\n"
+def test_text_prints_what_print_shows_and_of_a_long_trace_how_to_see_the_rest(shell: Shell) -> None:
+    path = shell.save(trace := recorded())
+    assert shell("text", path, "--width", "90") == 0
+    assert shell.out == trace.text(width=90) + "\n"
+    path = shell.save(record_square(passes=60))
+    shell("text", path)
+    assert "… steps 101 to 140 are left out (40)\n" in shell.out
+    assert shell.out.endswith("--all shows all 240 steps, --steps 3-10 some of them.\n")
+    shell("text", path, "--all")
+    assert shell.out.count("write .grad") == 60
+    assert shell("text", path, "--steps", "239-300") == 2
+    assert "There is no step 241: the trace has the steps 1 to 240." in shell.err
+    shell("text", path, "--steps", "101-104")
+    assert shell.out.count("MulBackward0") == 1 + 2  # the heading of the pass, and two steps
 
 
-def test_text_of_a_long_trace_says_how_to_see_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = save(record_many_steps(), tmp_path / "pass.json")
-    main(["text", path])
-    assert "… steps 101 to 140 are left out (40)\n" in (shown := capsys.readouterr().out)
-    assert shown.endswith("--all shows all 240 steps, --steps 3-10 some of them.\n")
-    main(["text", path, "--all"])
-    assert capsys.readouterr().out.count("write .grad") == 60
-    assert main(["text", path, "--steps", "239-300"]) == 2
-    assert "There is no step 241: the trace has the steps 1 to 240." in capsys.readouterr().err
-    main(["text", path, "--steps", "101-104"])
-    assert capsys.readouterr().out.count("MulBackward0") == 1 + 2  # the heading of the pass, and two steps
-
-
-def test_a_console_that_lacks_arrows_gets_question_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = save(recorded(), tmp_path / "pass.json")
+def test_a_console_that_lacks_arrows_gets_question_marks(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     console = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
+    path = shell.save(recorded())
     monkeypatch.setattr(sys, "stdout", console)
     assert main(["text", path]) == 0
     assert b"8 ? 10" in console.buffer.getvalue()  # type: ignore[attr-defined]
@@ -121,156 +119,100 @@ class Terminal(io.StringIO):
         return True
 
 
-def print_to_terminal(path: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the command ``text`` writes to a terminal of 100 columns."""
-    terminal = Terminal()
+def test_terminal_gets_colours_if_rich_is_installed(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def print_to_terminal() -> str:
+        monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+        main(["text", path])
+        return terminal.getvalue()
+
+    path = shell.save(trace := recorded())
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(sys, "stdout", terminal)
-    main(["text", path])
-    return terminal.getvalue()
-
-
-def test_terminal_gets_colours_if_rich_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = recorded()
-    colours = print_to_terminal(save(trace, tmp_path / "pass.json"), monkeypatch)
+    colours = print_to_terminal()
     assert "\x1b[33m" in colours  # hooks are yellow
     assert re.sub(r"\x1b\[[\d;]*m", "", colours) == trace.text(width=100) + "\n"
-
-
-def test_terminal_without_rich_gets_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    trace = recorded()
-    assert print_to_terminal(save(trace, tmp_path / "pass.json"), monkeypatch) == trace.text(width=100) + "\n"
+    assert print_to_terminal() == trace.text(width=100) + "\n"
 
 
-# -- findings
+# -- findings, diff, and what is no trace
 
 
-@pytest.mark.parametrize(("make", "status"), [(recorded, 0), (record_zero, 0), (record_nan, 1)])
+@pytest.mark.parametrize(("number", "factor", "status"), [(3.0, 1.0, 0), (3.0, 0.0, 0), (3.0, float("nan"), 1)])
 def test_findings_returns_whether_there_is_a_warning_or_an_error(
-    make: Callable[[], hv.Trace], status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    number: float, factor: float, status: int, shell: Shell
 ) -> None:
-    path = save(trace := make(), tmp_path / "pass.json")
-    capsys.readouterr()  # what a hook printed
-    assert main(["findings", path]) == status
-    assert capsys.readouterr().out == repr(trace.findings) + "\n"
+    path = shell.save(trace := record_square(number, factor))
+    assert shell("findings", path) == status
+    assert shell.out == repr(trace.findings) + "\n"
+    assert (len(trace.findings) > 0) == (factor != 1)
 
 
-@pytest.mark.parametrize("width", ["39", "wide"])
-def test_table_is_not_made_narrower_than_its_text_allows(width: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["findings", "pass.json", "--width", width])
-    assert f"{width} is not a width: give a whole number of at least 40." in capsys.readouterr().err
-
-
-def test_findings_returns_2_for_a_file_that_is_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "pass.json").write_text("hello")
-    assert main(["findings", str(tmp_path / "pass.json")]) == 2
-    assert main(["findings", str(tmp_path / "nowhere.json")]) == 2
-    assert capsys.readouterr().err.count("hookviz: ") == 2
-
-
-@pytest.mark.parametrize("command", ["findings", "hooks", "text", "page", "animate"])
-def test_a_script_in_place_of_a_trace_is_told_how_to_be_recorded(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, "train.py"]) == 2
-    record, then = "hookviz run --record pass.json train.py", f"hookviz {command} pass.json"
-    assert capsys.readouterr().err == f"hookviz: train.py is a script. Record it first: {record}, then: {then}\n"
+def test_diff_returns_whether_a_gradient_differs(shell: Shell) -> None:
+    one, two = shell.save(recorded(), "one.json"), shell.save(recorded(), "two.json")
+    assert shell("diff", one, two) == 0
+    assert "No gradient differs" in shell.out
+    plain, zero = record_square(), record_square(factor=0.0)
+    assert shell("diff", shell.save(plain, "plain.json"), shell.save(zero, "zero.json")) == 1
+    assert " ".join(repr(plain.diff(zero)).split()) in " ".join(shell.out.split())
+    assert shell("diff", one, "plain.json") == 2
+    assert "These traces are not of the same" in shell.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["findings", "crash.html"], "crash.html is a page: open it in a browser. The commands read the trace"),
-        (["hooks", "-"], "hookviz does not read standard input"),
-        (["diff", "a.py", "b.py"], "Record both runs: hookviz run --record good.json a.py"),
+        # files
+        ("page a.py", "Record it first: hookviz run --record pass.json a.py, then: hookviz page pass.json"),
+        ("findings crash.html", "crash.html is a page: open it in a browser. The commands read the trace"),
+        ("hooks -", "hookviz does not read standard input"),
+        ("diff a.py b.py", "Record both runs: hookviz run --record good.json a.py"),
+        # arguments
+        ("fidnings pass.json", "did you mean findings?"),
+        ("run --recrod pass.json train.py", "did you mean --record?"),
+        ("run --json train.py", "Use --record pass.json, then: hookviz findings --json pass.json"),
+        ("run --record train.py", "Write: --record pass.json train.py"),
+        ("run --check", "name the script to run"),
+        ("diff", "To write one: hookviz run --record pass.json train.py, then: hookviz diff good.json bad.json"),
+        ("doctor", "such as hookviz doctor package.module:net"),
+        ("findings pass.json --width 39", "39 is not a width: give a whole number of at least 40."),
+        ("findings pass.json --width wide", "wide is not a width: give a whole number of at least 40."),
+        # before a script runs
+        ("run nowhere.py", "There is no script nowhere.py."),
+        ("run pass.json", "pass.json is a trace: hookviz findings pass.json"),
+        ("run -m nowhere_at.all", "There is no module nowhere_at.all in /"),
+        ("run --record no/pass.json project/train.py", "no/pass.json cannot be written: there is no folder no."),
+        ("run --keep 0 project/train.py", "keep"),
     ],
 )
-def test_another_file_in_place_of_a_trace_is_told_what_it_is(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 2 and message in capsys.readouterr().err
+def test_a_mistake_is_told_with_what_to_write_before_anything_runs(arguments: str, message: str, shell: Shell) -> None:
+    shell.write()
+    assert shell(*arguments.split()) == 2
+    assert message in shell.err and shell.out == ""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["fidnings", "pass.json"], "did you mean findings?"),
-        (["--versoin"], "did you mean --version?"),
-        (["run", "--recrod", "pass.json", "train.py"], "did you mean --record?"),
-        (["run", "--json", "train.py"], "Use --record pass.json, then: hookviz findings --json pass.json"),
-        (["run", "--record", "train.py"], "Write: --record pass.json train.py"),
-        (["run", "--compiled", "train.py"], "Write: --compiled eager train.py"),
-        (["diff"], "To write one: hookviz run --record pass.json train.py, then: hookviz diff good.json bad.json"),
-        (["doctor"], "such as hookviz doctor package.module:net"),
-    ],
-)
-def test_wrong_arguments_are_told_what_to_write(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(arguments)
-    assert exit_info.value.code == 2 and message in capsys.readouterr().err
-
-
-def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["-V"])
-    assert exit_info.value.code == 0 and capsys.readouterr().out == f"hookviz {hv.__version__}\n"
-
-
-def test_advice_in_a_terminal_names_the_option_of_run(write_script: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    script = write_script("(a / 0 * 0).backward()\n")
-    main(["run", "--until", "nan", "--record", "pass.json", script])
-    main(["findings", "pass.json"])
-    output, errors = (" ".join(text.split()) for text in capsys.readouterr())
-    sentence = 'record(until="nan") or hookviz run --until nan stopped the recording'
-    assert sentence in output and sentence in errors
-
-
-# -- diff
-
-
-def test_diff_returns_whether_a_gradient_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one, two = save(recorded(), tmp_path / "one.json"), save(other := recorded(), tmp_path / "two.json")
-    assert main(["diff", one, two]) == 0
-    assert "No gradient differs" in capsys.readouterr().out
-    x = torch.tensor(3.0, requires_grad=True)
-    with hv.record() as plain:
-        (x * x).backward()
-    zero = record_zero()
-    assert main(["diff", save(plain, tmp_path / "plain.json"), save(zero, tmp_path / "zero.json")]) == 1
-    assert repr(plain.diff(zero)) in capsys.readouterr().out
-    assert main(["diff", one, save(plain, tmp_path / "plain.json")]) == 2
-    assert "These traces are not of the same" in capsys.readouterr().err and other.diff(hv.load(one)).first is None
+def test_version_is_printed(shell: Shell) -> None:
+    assert shell("-V") == 0 and shell.out == f"hookviz {hv.__version__}\n"
 
 
 # -- run
 
 
-def test_run_records_a_script_and_passes_its_arguments_on(
-    write_script: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    arguments = ["--record", "pass.json", "--page", "pass.html", write_script(), "--check", "-m", "--", "x"]
-    assert main(["run", *arguments]) == 0
-    captured, trace = capsys.readouterr(), hv.load(tmp_path / "pass.json")
-    assert captured.out == "arguments ['--check', '-m', '--', 'x'] as __main__ gradient 18.0\n"
-    assert captured.err.splitlines() == [
+def test_run_records_a_script_passes_its_arguments_on_and_leaves_the_process_as_it_was(shell: Shell) -> None:
+    before = (sys.argv[:], sys.path[:], sys.modules["__main__"], torch.Tensor.backward)
+    arguments = ["--record", "pass.json", "--page", "pass.html", shell.write(), "--check", "-m", "--", "x"]
+    assert shell("run", *arguments) == 0
+    trace = hv.load("pass.json")
+    assert shell.out == "arguments ['--check', '-m', '--', 'x'] as __main__ gradient 18.0\n"
+    assert shell.err.splitlines() == [
         "hookviz recorded 11 steps, 1 of them a hook, 1 backward pass.",
         "pass.json is written.",
         "pass.html is written.",
         str(trace.findings),
     ]
     assert [step.sentence for step in trace.firings] == ["c_hook on c replaced the gradient: 4 → 6."]
-    assert "hv-state" in (tmp_path / "pass.html").read_text(encoding="utf-8")
-
-
-def test_run_leaves_the_process_as_it_was(write_script: Write) -> None:
-    before = (sys.argv[:], sys.path[:], sys.modules["__main__"], torch.Tensor.backward)
-    main(["run", write_script()])
+    assert "hv-state" in Path("pass.html").read_text(encoding="utf-8")
     assert (sys.argv, sys.path, sys.modules["__main__"], torch.Tensor.backward) == before
 
 
@@ -281,62 +223,35 @@ def test_run_leaves_the_process_as_it_was(write_script: Write) -> None:
         ("sys.exit(7)\n", 7, ""),
         ("sys.exit('it broke')\n", 1, "it broke"),
         ("raise KeyboardInterrupt\n", 130, "KeyboardInterrupt"),
-        ("import not_there\n", 1, "ModuleNotFoundError: No module named 'not_there'"),
     ],
 )
 def test_run_saves_and_returns_the_status_of_a_script_that_ends_early(
-    more: str,
-    status: int,
-    message: str,
-    write_script: Write,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    more: str, status: int, message: str, shell: Shell
 ) -> None:
-    assert main(["run", "--record", "pass.json", write_script(more)]) == status
-    error = capsys.readouterr().err
-    assert message in error and "hookviz/" not in error and "runpy" not in error
-    trace = hv.load(tmp_path / "pass.json")
+    assert shell("run", "--record", "pass.json", shell.write(more)) == status
+    assert message in shell.err and "hookviz/" not in shell.err and "runpy" not in shell.err
+    trace = hv.load("pass.json")
     named = [finding.sentence for finding in trace.findings if finding.kind == "exception"]
     assert len(trace.steps) == 11 + len(named)
     assert named == ([f"{message} ended the recording."] if "Error" in message else [])
 
 
-def test_run_writes_the_file_of_trouble_when_the_script_raises_or_the_recording_stops(
-    write_script: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", "--on-trouble", "crash.json", write_script("raise ValueError('it broke')\n")]) == 1
-    assert capsys.readouterr().err.startswith("hookviz: ValueError: it broke ended the recording. Wrote ")
-    assert hv.load(tmp_path / "crash.json").pass_numbers == [1]
-    script = write_script("for n in (1, 0, 1):\n    (a * n).log().backward()\n")
-    assert main(["run", "--until", "nan", "--on-trouble", "nan.html", "--record", "pass.json", script]) == 0
-    assert hv.load(tmp_path / "pass.json").pass_numbers == [1, 2, 3] and (tmp_path / "nan.html").exists()
-    assert main(["run", "--on-trouble", "nothing.json", write_script()]) == 0
-    assert not (tmp_path / "nothing.json").exists()
-
-
 @needs_saved_tensors
-def test_run_reports_findings_but_fails_only_with_check(
-    write_script: Write, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = write_script(ERROR)
-    assert main(["run", script]) == 0
-    assert "Inf begins in the forward, at LogBackward0" in capsys.readouterr().err
-    assert main(["run", "--check", script]) == 1
-    assert main(["run", "--check", write_script(REMARK)]) == 0
-    assert "remark" in capsys.readouterr().err
+def test_run_reports_findings_but_fails_only_with_check(shell: Shell) -> None:
+    assert shell("run", shell.write(ERROR)) == 0
+    assert "Inf begins in the forward, at LogBackward0" in shell.err
+    assert shell("run", "--check", shell.write(ERROR)) == 1
+    assert shell("run", "--check", shell.write(ERROR + "sys.exit(3)\n")) == 3
+    assert shell("run", "--check", shell.write(REMARK)) == 0
+    assert "remark" in shell.err
 
 
 UNUSED = """
 import sys
 import torch
 
-class Trainer:
-    def __init__(self, net):
-        self.net = torch.nn.Linear(2, 1)
-
-def main(net):
-    trainer = Trainer(net)
-    trainer.net(torch.ones(1, 2)).sum().backward()
+def main():
+    torch.nn.Linear(2, 1)(torch.ones(1, 2)).sum().backward()
 
 def watch(module, inputs, output):
     print("never")
@@ -346,106 +261,47 @@ net[0].register_forward_hook(watch)
 """
 
 
-@pytest.mark.parametrize("end", ["main(net)\n", "main(net)\nsys.exit()\n"])
-def test_check_of_a_hook_on_a_model_that_nothing_calls_fails(
-    end: str, write_script: Write, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", "--check", write_script(end, UNUSED)]) == 1
-    error = " ".join(capsys.readouterr().err.split())
-    assert "watch on net.0 did not fire. Neither net.0 nor a module around it was called" in error
+@pytest.mark.parametrize("end", ["main()\n", "main()\nsys.exit()\n", "main()\ndel net\n"])
+def test_check_of_a_hook_on_a_model_that_nothing_calls_fails(end: str, shell: Shell) -> None:
+    assert shell("run", "--check", shell.write(end, UNUSED)) == 1
+    assert "watch on net.0 did not fire" in " ".join(shell.err.split())
 
 
-def test_check_of_a_hook_whose_model_is_gone_fails(write_script: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--check", write_script("main(net)\ndel net\n", UNUSED)]) == 1
-    assert "watch on net.0 did not fire" in " ".join(capsys.readouterr().err.split())
-
-
-def test_run_of_a_program_that_records_itself_leaves_it_alone(
-    write_script: Write, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = write_script(
-        """
-import torch, hookviz as hv
-x = torch.ones(2, requires_grad=True)
-x.register_hook(lambda grad: grad * 2)
-with hv.record() as trace:
-    (x * 3).sum().backward()
-print(len(trace.firings), "fired")
+RECORDS_ITSELF = """
+import torch, hookviz
+with hookviz.record() as trace:
+    torch.ones(1, requires_grad=True).square().backward()
+print(len(trace.pass_numbers))
 """
-    )
-    assert main(["run", script]) == 0 and main(["run", "--check", script]) == 2
-    output, errors = capsys.readouterr()
-    assert output.count("1 fired\n") == 2 and errors.count("The program records itself with hookviz") == 2
-
-
-def test_status_of_the_script_counts_before_the_findings(write_script: Write) -> None:
-    assert main(["run", "--check", write_script(ERROR + "sys.exit(3)\n")]) == 3
-
-
-def test_run_passes_its_options_to_record(write_script: Write, tmp_path: Path) -> None:
-    script = write_script("for _ in range(9):\n    (a * b).backward()\n")
-    main(["run", "--record", "pass.json", "--every", "3", "--keep", "2", "--statistics", "norm", script])
-    trace = hv.load(tmp_path / "pass.json")
-    assert (len(trace._data.roots), trace.dropped, trace.statistics) == (2, 2, "norm")
-
-
-def test_run_of_a_script_without_a_pass_says_so_and_fails_a_check(
-    write_script: Write, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = write_script(script="print(1)\n")
-    assert main(["run", script]) == 0
-    assert "hookviz recorded nothing" in capsys.readouterr().err
-    assert main(["run", "--check", script]) == 2
-    assert main(["run", "--page", "pass.html", script]) == 2
-    assert "There is no page to write" in capsys.readouterr().err and not Path("pass.html").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("script", "said"),
     [
-        (["nowhere.py"], "There is no script nowhere.py."),
-        (["pass.json"], "pass.json is a trace: hookviz findings pass.json"),
-        (["-m", "nowhere_at.all"], "There is no module nowhere_at.all in /"),
-        (["--record", "no/pass.json", "project/train.py"], "no/pass.json cannot be written: there is no folder no."),
-        (["--keep", "0", "project/train.py"], "keep"),
+        (RECORDS_ITSELF, "The program records itself with hookviz"),
+        ("print(1)\n", "hookviz recorded nothing"),
     ],
 )
-def test_wrong_use_of_run_is_reported_before_the_script_runs(
-    arguments: list[str], message: str, write_script: Write, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_script()
-    assert main(["run", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("hookviz: ") and message in captured.err and captured.out == ""
+def test_run_of_a_script_that_gives_it_nothing_says_so_and_fails_a_check(script: str, said: str, shell: Shell) -> None:
+    path = shell.write(script=script)
+    assert shell("run", path) == 0
+    assert shell.out == "1\n" and said in shell.err
+    assert shell("run", "--check", path) == 2
+    assert shell("run", "--page", "pass.html", path) == 2
+    assert not Path("pass.html").exists()
 
 
-def test_run_without_a_script_shows_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main(["run", "--check"])
-    assert exit_info.value.code == 2 and "name the script to run" in capsys.readouterr().err
+def test_trace_that_cannot_be_saved_is_reported_and_fails(shell: Shell) -> None:
+    Path("folder.json").mkdir()
+    assert shell("run", "--record", "folder.json", shell.write()) == 2
+    assert "hookviz: " in shell.err
+    assert shell("run", "--record", "folder.json", shell.write("sys.exit(4)")) == 4
 
 
-def test_trace_that_cannot_be_saved_is_reported_and_fails(
-    write_script: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "folder.json").mkdir()
-    assert main(["run", "--record", "folder.json", write_script()]) == 2
-    assert "hookviz: " in capsys.readouterr().err
-    assert main(["run", "--record", "folder.json", write_script("sys.exit(4)")]) == 4
+# -- processes
 
 
-@pytest.mark.slow
-def test_forked_child_of_a_script_reports_and_saves_nothing(
-    write_script: Write,
-) -> None:
-    more = "import os\nif os.fork() == 0:\n    sys.exit(5)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
-    script = write_script(more)
-    done = run_python(["-W", "ignore", "-m", "hookviz", "run", "--record", "pass.json", script])
-    assert done.stdout.splitlines()[-1] == "5" and done.returncode == 0
-    assert done.stderr.count("hookviz recorded") == done.stderr.count("pass.json is written.") == 1
-
-
-def run_python(arguments: list[str]) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Python in a process of its own, with this hookviz."""
     path = os.pathsep.join([str(Path(hv.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path}
@@ -453,11 +309,15 @@ def run_python(arguments: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("as_module", [False, True])
-def test_script_prints_and_returns_the_same_as_without_hookviz(write_script: Write, as_module: bool) -> None:
-    script = write_script(
-        """
-import multiprocessing, os, pickle
+def test_forked_child_of_a_script_reports_and_saves_nothing(shell: Shell) -> None:
+    more = "import os\nif os.fork() == 0:\n    sys.exit(5)\nprint(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+    done = run_python("-W", "ignore", "-m", "hookviz", "run", "--record", "pass.json", shell.write(more))
+    assert done.stdout.splitlines()[-1] == "5" and done.returncode == 0
+    assert done.stderr.count("hookviz recorded") == done.stderr.count("pass.json is written.") == 1
+
+
+SPAWNS = """
+import multiprocessing, os, pickle, sys
 
 class Mine:
     pass
@@ -474,10 +334,13 @@ if __name__ == "__main__":
     print(sys.modules["__main__"].__file__, __spec__ and __spec__.name)
     raise RuntimeError("at the end")
 """
-    )
-    os.chdir(Path(script).parent)
-    program = ["-m", "train", "x"] if as_module else ["train.py", "x"]
-    plain, with_hookviz = run_python(program), run_python(["-m", "hookviz", "run", *program])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [["train.py", "x"], ["-m", "train", "x"]])
+def test_script_prints_and_returns_the_same_as_without_hookviz(program: list[str], shell: Shell) -> None:
+    os.chdir(Path(shell.write(script=SPAWNS)).parent)
+    plain, with_hookviz = run_python(*program), run_python("-m", "hookviz", "run", *program)
     assert with_hookviz.stdout == plain.stdout and "[2, 3]" in plain.stdout
     assert with_hookviz.returncode == plain.returncode == 1
     traceback = with_hookviz.stderr.partition("hookviz recorded")[0]
@@ -486,8 +349,8 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_reader_that_stops_early_causes_no_traceback(tmp_path: Path) -> None:
-    path = save(record_many_steps(), tmp_path / "pass.json")
+def test_reader_that_stops_early_causes_no_traceback(shell: Shell) -> None:
+    path = shell.save(record_square(passes=60))
     command = f'"{sys.executable}" -m hookviz text --all "{path}" | head -n 1'
     environment = {**os.environ, "PYTHONPATH": str(Path(hv.__file__).parents[1])}
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)

@@ -131,13 +131,13 @@ def test_one_small_process_draws_all_pictures() -> None:
 
 def test_a_process_that_has_drawn_many_pictures_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphviz_client, "MAX_PICTURES", 2)
-    pids = [only_worker().pid for number in range(5) if can_draw(f"digraph {{ {number} }}")]
-    assert pids[0] == pids[1] != pids[2] == pids[3] != pids[4]
+    pids = [only_worker().pid for number in range(3) if can_draw(f"digraph {{ {number} }}")]
+    assert pids[0] == pids[1] != pids[2]
 
 
 def test_each_of_several_threads_gets_its_picture() -> None:
-    with ThreadPoolExecutor(8) as pool:
-        pictures = list(pool.map(lambda n: draw_source(f"digraph {{ number{n} }}", "svg"), range(40)))
+    with ThreadPoolExecutor(4) as pool:
+        pictures = list(pool.map(lambda n: draw_source(f"digraph {{ number{n} }}", "svg"), range(20)))
     assert all(f">number{n}<".encode() in picture for n, picture in enumerate(pictures))
     assert len(workers()) == 1
 
@@ -154,13 +154,12 @@ def test_a_graph_that_crashes_graphviz_is_drawn_with_straight_arrows() -> None:
 
 
 @posix
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
 def test_a_picture_is_drawn_as_usual_if_the_process_died_before_it(
-    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert can_draw()
     first = only_worker()
-    first.send_signal(number)
+    first.kill()
     assert has_ended(first.pid)
     with monkeypatch.context() as patch:
         patch.setattr(graphviz_client._Worker, "can_draw", lambda self: self.process.pid == first.pid)
@@ -232,12 +231,6 @@ def test_boxes_stand_in_layers_if_graphviz_dies_and_no_reader_is_told(usual: str
     assert {*shown_texts(trace.player().content["svgs"][0])} <= {*shown_texts(usual)}
 
 
-def test_boxes_stand_in_layers_where_graphviz_cannot_run(usual: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert_is_whole(record_network().figure().svg(), usual)
-    assert workers() == []
-
-
 def test_boxes_stand_in_layers_if_graphviz_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphviz_client, "LAYOUT_SECONDS", 1.0)
     edges = tuple(Edge(start, end) for start in range(260) for end in range(start + 1, 260, 3))
@@ -292,7 +285,7 @@ signal.signal(signal.SIGINT, lambda *_: None)
 drawing.draw_source("digraph { first }", "svg")
 pictures = []
 def work():
-    for number in range(50):
+    for number in range(20):
         pictures.append(drawing.draw_source(f"digraph {{ n{number} }}", "svg"))
 thread = threading.Thread(target=work)
 thread.start()
@@ -301,7 +294,7 @@ while thread.is_alive():
     time.sleep(0.01)
 print(len(pictures))
 """
-    assert run_program(code).stdout == "50\n"
+    assert run_program(code).stdout == "20\n"
 
 
 @posix
@@ -328,7 +321,7 @@ def test_interrupts_at_any_moment_leave_no_wrong_pictures_processes_or_files() -
     graphviz_client.end_worker()
     before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     random_generator, interrupt_count = random.Random(0), 0
-    for number in range(120):
+    for number in range(40):
         timer = threading.Timer(random_generator.uniform(0, 0.03), os.kill, (os.getpid(), signal.SIGINT))
         try:
             timer.start()
@@ -338,7 +331,7 @@ def test_interrupts_at_any_moment_leave_no_wrong_pictures_processes_or_files() -
         except KeyboardInterrupt:
             interrupt_count += 1
         timer.join()
-    assert interrupt_count > 20
+    assert interrupt_count > 7
     graphviz_client.end_worker()
     assert workers() == []
     assert sys.platform != "linux" or len(os.listdir("/proc/self/fd")) == before
@@ -358,9 +351,7 @@ DRAW_LONG = (
     "threading.Thread(target=drawing.draw_source, args=(slow_graph(260), 'svg'), daemon=True).start(); time.sleep(.3)"
 )
 PROGRAM_ENDINGS = {
-    "returns": "",
     "returns while a thread draws": DRAW_LONG,
-    "is killed": "os.kill(os.getpid(), signal.SIGKILL)",
     "is killed while a thread draws": f"{DRAW_LONG}; os.kill(os.getpid(), signal.SIGKILL)",
 }
 
@@ -381,7 +372,7 @@ from hookviz.picture import graphviz_client as c, graphviz_digraph as drawing
 drawing.draw_source({SMALL_GRAPH!r}, "svg")
 mine = c.worker_pid()
 pid = os.fork()
-for number in range(30):
+for number in range(10):
     assert f"n{{number}}x".encode() in drawing.draw_source(f"digraph {{{{ n{{number}}x }}}}", "svg")
 if pid == 0:
     print(c.worker_pid() != mine, flush=True)
@@ -408,11 +399,15 @@ print(len(l.draw_source({SMALL_GRAPH!r}, "svg")) > 99)
     assert run_program(code).stdout == "True\n"
 
 
-def test_the_error_says_why_graphviz_cannot_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_error_says_why_graphviz_cannot_run_and_boxes_stand_in_layers(
+    usual: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(sys, "frozen", True, raising=False)
         with pytest.raises(NoPictureError, match="a frozen program has no Python"):
             draw_source("digraph { frozen }", "svg")
+        assert_is_whole(record_network().figure().svg(), usual)
+        assert workers() == []
     with monkeypatch.context() as patch:
         patch.setattr(sys, "executable", str(tmp_path / "python"))
         with pytest.raises(NoPictureError, match=r"could not be started \(.*No such file"):
@@ -421,18 +416,3 @@ def test_the_error_says_why_graphviz_cannot_run(monkeypatch: pytest.MonkeyPatch,
         patch.setattr(graphviz_client.importlib.util, "find_spec", lambda name: None)
         with pytest.raises(NoPictureError, match="pip install"):
             draw_source("digraph { none }", "svg")
-
-
-def test_the_error_says_that_pygraphviz_cannot_be_imported(tmp_path: Path) -> None:
-    package = tmp_path / "pygraphviz"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "graphviz.py").write_text("raise ImportError('libcairo is missing')")
-    code = f"""
-import sys
-sys.path.insert(0, {str(tmp_path)!r})
-from hookviz.picture import graphviz_digraph as drawing
-try: drawing.draw_source({SMALL_GRAPH!r}, "svg")
-except drawing.NoPictureError as error: print(error)
-"""
-    assert run_program(code).stdout == "There is no picture: pygraphviz could not be loaded (libcairo is missing).\n"

@@ -22,7 +22,7 @@ def shown_picture(thing: Any) -> ET.Element:
 
 @pytest.mark.parametrize(
     ("width", "shown"),
-    [(3.0, "fixed"), (9.0, "fixed"), (10.0, "page"), (12.0, "page"), (13.5, "scrolled"), (60.0, "scrolled")],
+    [(9.0, "fixed"), (10.0, "page"), (12.0, "page"), (13.5, "scrolled")],
 )
 def test_text_is_readable_at_any_width(width: float, shown: str) -> None:
     """``width`` is that of a box in inches, whose text has 13 points."""
@@ -55,11 +55,3 @@ def test_files_and_the_player_get_svg_without_size_and_style() -> None:
     for svg in (trace.figure().svg(), trace.player().content["svgs"][0]):
         root = ET.fromstring(svg)
         assert "<style" not in svg and (root.get("width"), root.get("height")) == (None, None)
-
-
-def test_the_lesson_graph_with_tensors_fits_the_page() -> None:
-    tensors = scene()
-    for tensor in (tensors.c, tensors.d, tensors.e):
-        tensor.register_hook(lambda grad: grad * 2)
-    width = shown_picture(hv.draw(tensors.e, names=tensors._asdict(), tensors=True)).get("width")
-    assert width == "100%" or float(str(width).removesuffix("px")) <= OUTPUT_WIDTH

@@ -4,7 +4,6 @@ import itertools
 import re
 import shutil
 import sys
-import time
 import xml.etree.ElementTree as ET
 from io import BytesIO
 from pathlib import Path
@@ -19,11 +18,8 @@ from scenes import Scene, accumulator, c_hook, chain, hook_everything, leaf, rec
 from shown import shown_steps
 
 import hookviz as hv
-from hookviz.picture import rasterizer
 from hookviz.picture.rasterizer import render_png
-from hookviz.picture.styles import AMBER
 from tests.picture_faults import PicturePlan
-from tests.waiting import PATIENCE
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -49,26 +45,11 @@ def texts(figure: Any, *, hidden: bool = True) -> list[str]:
     return [text.text or "" for text in found if hidden or text.get("fill") != "transparent"]
 
 
-def ids(root: ET.Element) -> list[str]:
-    return [element.get("id", "") for element in root.iter() if element.get("id")]
-
-
 def draw_scene(tensors: Scene, **options: Any) -> hv.Figure:
     return hv.draw(tensors.e, names=tensors._asdict(), **options)
 
 
 # -- formats
-
-
-@pytest.mark.parametrize(("format", "beginning"), [("svg", b"<svg"), ("png", b"\x89PNG")])
-def test_a_figure_is_svg_or_png(format: str, beginning: bytes, trace: hv.Trace) -> None:
-    assert trace.figure().pipe(format).startswith(beginning)
-
-
-def test_svg_is_the_same_as_text_as_bytes_and_in_a_file(trace: hv.Trace, tmp_path: Path) -> None:
-    figure = trace.figure(3)
-    path = figure.render(tmp_path / "slide.svg")
-    assert figure.svg().encode() == figure.pipe() == Path(path).read_bytes()
 
 
 def test_an_unknown_format_is_refused_with_a_list_of_formats(trace: hv.Trace, tmp_path: Path) -> None:
@@ -83,16 +64,7 @@ def test_the_suffix_of_a_file_names_the_format(trace: hv.Trace, tmp_path: Path) 
     assert trace.figure().render(f"{tmp_path}/slides/a.png") == f"{tmp_path}/slides/a.png"
     assert (tmp_path / "slides" / "a.png").read_bytes().startswith(b"\x89PNG")
     assert trace.figure().render(tmp_path / "b") == f"{tmp_path}/b.svg"
-    assert (tmp_path / "b.svg").read_bytes().startswith(b"<svg")
-
-
-def test_a_file_is_whole_or_as_it_was(trace: hv.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "slide.png"
-    path.write_bytes(b"mine")
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ImportError):
-        trace.figure().render(path)
-    assert path.read_bytes() == b"mine"
+    assert (tmp_path / "b.svg").read_bytes() == trace.figure().pipe() == trace.figure().svg().encode()
 
 
 def test_a_png_shows_the_letters_and_is_white_behind_them(trace: hv.Trace) -> None:
@@ -109,27 +81,15 @@ def count_dark_pixels(picture: Image.Image) -> int:
     return sum(picture.histogram()[:128])
 
 
-def test_a_huge_picture_has_fewer_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rasterizer, "MAX_PIXELS", 10_000)
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90000 60000"/>'
-    with Image.open(BytesIO(render_png(svg))) as picture:
-        assert picture.width * picture.height == pytest.approx(10_000, rel=0.05)
-
-
 def test_without_resvg_a_png_names_the_extra_and_an_svg_is_drawn(
     trace: hv.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
+    (tmp_path / "slide.png").write_bytes(b"mine")
     with pytest.raises(ImportError, match=r'pip install "hookviz\[images\]"'):
         trace.figure().render(tmp_path / "slide.png")
-    assert trace.figure().render(tmp_path / "slide.svg") and [file.name for file in tmp_path.iterdir()] == ["slide.svg"]
-
-
-def test_without_a_font_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rasterizer, "FAMILIES", {"serif_family": ("No such font",)})
-    monkeypatch.setattr(rasterizer, "_find_families", rasterizer._find_families.__wrapped__)
-    with pytest.raises(RuntimeError, match="DejaVu Sans"):
-        render_png('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"/>')
+    assert (tmp_path / "slide.png").read_bytes() == b"mine"
+    assert Path(trace.figure().render(tmp_path / "slide.svg")).read_bytes().startswith(b"<svg")
 
 
 # -- torchviz
@@ -159,19 +119,13 @@ def test_render_does_not_change_the_given_graph() -> None:
 
 @pytest.mark.parametrize(
     ("format", "beginning"),
-    [("svg", b"<?xml"), ("png", b"\x89PNG"), ("dot", b"digraph"), ("json", b"{"), ("plain", b"graph"), ("xdot", b"di")],
+    [("svg", b"<?xml"), ("png", b"\x89PNG"), ("dot", b"digraph")],
 )
 def test_a_graph_of_a_user_is_written_in_the_formats_of_graphviz(format: str, beginning: bytes, tmp_path: Path) -> None:
     rendered = hv.render(graphviz.Digraph("g", body=["a -> b\n"]))
     assert rendered.pipe(format).startswith(beginning)
     assert rendered.render("slide", directory=tmp_path, format=format) == f"{tmp_path}/slide.{format}"
     assert (tmp_path / f"slide.{format}").read_bytes().startswith(beginning)
-
-
-def test_an_invalid_graph_raises_a_value_error() -> None:
-    drawing = graphviz.Digraph(body=["this is { no graph\n"])
-    with pytest.raises(ValueError, match="Graphviz could not read this graph"):
-        hv.render(drawing).pipe("svg")
 
 
 # -- the graph behind a picture
@@ -188,51 +142,20 @@ def test_a_figure_gives_its_graph_as_a_digraph_to_go_on_from(trace: hv.Trace) ->
     assert len(edges) == 4 and "note" not in trace.figure().digraph.source
 
 
-def test_the_digraph_of_a_network_has_its_modules_as_clusters() -> None:
-    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.ReLU())
-    with hv.record(net) as trace:
-        net(torch.ones(1)).sum().backward()
-    source = trace.figure().digraph.source
-    assert source.count("subgraph cluster_m") == 3 and "rankdir=RL" in source
-    assert {"net", "net.0", "net.1"} <= {
-        word for text in texts(hv.render(trace.figure().digraph)) for word in text.split()
-    }
-
-
 # -- content
 
 
 def test_every_name_op_and_hook_is_shown_before_anything_runs() -> None:
     tensors = scene()
     hook_everything(tensors)
-    shown = texts(draw_scene(tensors))
-    for text in (
-        "a",
-        "b",
-        "c",
-        "d",
-        "e",
-        "\N{NO-BREAK SPACE}= 2",
-        "\N{NO-BREAK SPACE}= 24",
-        "MulBackward0",
-        "leaf · AccumulateGrad",
-    ):
-        assert text in shown
-    for label in ("① c_hook", "② print", "① λ grad * 2", "① λ grad + 100", "retain_grad"):
-        assert label in shown
-
-
-def test_every_kind_of_hook_is_shown() -> None:
-    a = leaf(2.0)
-    c = a * 3
-    node = accumulator(a)
-    c.grad_fn.register_prehook(silent("one"))
-    c.grad_fn.register_hook(silent("two"))
-    a.register_post_accumulate_grad_hook(silent("three"))
-    node.register_prehook(silent("four"))
-    shown = " ".join(texts(hv.draw(c)))
-    for label in ("① pre one", "① post two", "① after .grad three", "① pre four"):
-        assert label in shown
+    tensors.c.grad_fn.register_prehook(silent("one"))
+    tensors.c.grad_fn.register_hook(silent("two"))
+    tensors.a.register_post_accumulate_grad_hook(silent("three"))
+    accumulator(tensors.a).register_prehook(silent("four"))
+    shown = [text.replace("\N{NO-BREAK SPACE}", " ").strip() for text in texts(draw_scene(tensors))]
+    assert {"a", "b", "c", "d", "e", "= 2", "= 24", "MulBackward0", "leaf · AccumulateGrad"} <= {*shown}
+    assert {"① c_hook", "② print", "① λ grad * 2", "① λ grad + 100", "retain_grad"} <= {*shown}
+    assert {"① pre one", "① post two", "① after .grad three", "① pre four"} <= {*shown}
 
 
 def test_a_step_shows_past_values_and_hides_future_ones(trace: hv.Trace) -> None:
@@ -241,24 +164,6 @@ def test_a_step_shows_past_values_and_hides_future_ones(trace: hv.Trace) -> None
     assert "1 → 2" in shown[1] and "8 → 10" not in shown[1]
     assert "8 → 10" in shown[2] and "10 = 10" not in shown[2]
     assert all(text in shown[3] for text in ("1 → 2", "12 → 112", "8 → 10", "10 = 10", ".grad = 30", ".grad = 20"))
-
-
-def test_the_elements_of_a_step_are_outlined(trace: hv.Trace) -> None:
-    root = parsed(trace.figure(8))
-    groups = [group for group in root.iter(f"{SVG}g") if group.get("id")]
-    outlined = {g.get("id") for g in groups if any(line.get("stroke") == AMBER for line in g.findall(f"{SVG}rect"))}
-    step = trace.steps[8]
-    assert outlined == {f"n{step.node}", f"n{step.node}-p{step.row.hook}"}
-
-
-def test_an_unfired_hook_is_labelled_did_not_fire_at_the_end() -> None:
-    tensors = scene()
-    handle = tensors.c.register_hook(c_hook)
-    tensors.e.register_hook(lambda grad: handle.remove())
-    with hv.record(names=tensors._asdict()) as trace:
-        tensors.e.backward()
-    assert "did not fire" in texts(trace.figure(-1), hidden=False)
-    assert "did not fire" not in texts(trace.figure(0), hidden=False)
 
 
 def test_an_aliased_edit_is_shown_on_the_arrow_before_the_gradient_arrives() -> None:
@@ -315,7 +220,7 @@ def test_the_layout_is_the_same_when_gradient_texts_grow() -> None:
 NAMES = [
     "'\"", "</script><script>", "&amp; & &lt; &#0; &nope;", "\\", "\\N \\l \\n \\G", "a\nb",
     "\u202eright to \u2066left\u2069",
-    "\x00\x07\x1b[31m", "损失😀", "{a|b} %", "]]> <!-- -->", "n0", "{on}", "\ufffe\u00ada\u2028b", " lead",
+    "\x00\x07\x1b[31m", "损失😀", "{a|b} %", "]]> <!-- -->", "n0", "\ufffe\u00ada\u2028b", " lead",
 ]  # fmt: skip
 
 
@@ -335,16 +240,12 @@ def test_any_tensor_name_is_drawn_as_text(name: str) -> None:
         assert all(c == " " or c.isprintable() for c in str(pin))
 
 
-@pytest.mark.parametrize("name", ["a" * 200, "很" * 200])
-def test_a_long_name_is_truncated_with_an_ellipsis(name: str) -> None:
+def test_a_long_name_is_truncated_and_many_hooks_are_numbered() -> None:
     x = leaf(2.0)
-    for layer in (False, True):
+    for name, layer in itertools.product(("a" * 200, "很" * 200), (False, True)):
         shown = texts(hv.draw(x * 3, names={name: x}, tensors=layer))
         (truncated,) = [text for text in shown if text.removeprefix("tensor ").startswith(name[:2])]
         assert len(truncated) < 40 and "…" in truncated
-
-
-def test_many_hooks_on_one_tensor_are_numbered() -> None:
     tensors = scene()
     for i in range(25):
         tensors.c.register_hook(silent(f"h{i}"))
@@ -355,61 +256,27 @@ def test_many_hooks_on_one_tensor_are_numbered() -> None:
 # -- large graphs
 
 
+def count_boxes(figure: hv.Figure) -> int:
+    return sum(bool(re.fullmatch(r"n\d+", element.get("id", ""))) for element in parsed(figure).iter())
+
+
 def test_a_large_graph_is_truncated_with_a_note() -> None:
+    assert count_boxes(hv.draw(chain(400), most=10_000)) == 300
     figure = hv.draw(chain(1000), most=40)
-    assert sum(bool(re.fullmatch(r"n\d+", i)) for i in ids(parsed(figure))) == 40
+    assert count_boxes(figure) == 40
     assert "This picture would have 1001 boxes; only the 40 nearest to the roots are drawn." in " ".join(texts(figure))
-
-
-def test_at_most_300_boxes_are_laid_out() -> None:
-    figure = hv.draw(chain(400), most=10_000)
-    assert sum(bool(re.fullmatch(r"n\d+", i)) for i in ids(parsed(figure))) == 300
 
 
 # -- where things stand
 
 
-def test_in_a_graph_of_tensors_gradients_go_down(trace: hv.Trace) -> None:
-    plan = PicturePlan(trace.figure().svg())
-    assert len(plan.arrows) == 4
-    assert all(points[0][1] < points[-1][1] for points in plan.arrows.values())
-
-
-def test_in_a_network_gradients_go_from_right_to_left() -> None:
+def test_in_a_network_gradients_go_from_right_to_left(trace: hv.Trace) -> None:
+    tensors = PicturePlan(trace.figure().svg()).arrows.values()
+    assert len(tensors) == 4 and all(points[0][1] < points[-1][1] for points in tensors), "else down"
     net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh())
-    with hv.record(net) as trace:
+    with hv.record(net) as recording:
         net(torch.ones(1, 2)).backward(torch.ones(1, 2))
-    figure = trace.figure()
-    plan = PicturePlan(figure.svg())
+    plan = PicturePlan(recording.figure().svg())
     assert plan.arrows and all(points[0][0] > points[-1][0] for points in plan.arrows.values())
     first, second = (plan.frames[name] for name in sorted(plan.frames, key=lambda name: int(name[1:]))[1:])
     assert first.right < second.left, "the network is read from left to right"
-
-
-def test_a_long_network_stands_in_rows() -> None:
-    net = torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(12)))
-    with hv.record(net) as trace:
-        net(torch.ones(1, 2)).sum().backward()
-    plan = PicturePlan(trace.figure().svg())
-    assert plan.find_faults() == []
-    assert plan.view_box.right < 4 * plan.view_box.bottom
-    modules = [plan.frames[name] for name in sorted(plan.frames, key=lambda name: int(name[1:]))[1:]]
-    assert all(one.right < other.left or one.bottom < other.top for one, other in itertools.pairwise(modules)), (
-        "each is beside the one before it, or begins a new row"
-    )
-
-
-def recurrent_loss(steps: int) -> torch.Tensor:
-    """The loss of an unrolled recurrent net: every step uses the same two weights."""
-    weights, h = torch.ones(2, 3, 3).requires_grad_().unbind(), torch.ones(1, 3)
-    for _ in range(steps):
-        h = torch.tanh(torch.ones(1, 3) @ weights[0] + h @ weights[1])
-    return h.sum()
-
-
-@pytest.mark.parametrize("steps", [10, 60])
-def test_an_unrolled_net_with_many_long_arrows_is_drawn(steps: int) -> None:
-    start = time.monotonic()
-    plan = PicturePlan(hv.draw(recurrent_loss(steps)).svg())
-    assert len(plan.boxes) > 3 * steps and plan.find_faults() == []
-    assert time.monotonic() - start < PATIENCE

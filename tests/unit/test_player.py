@@ -5,10 +5,9 @@ import xml.etree.ElementTree as ET
 from typing import Any
 
 import anywidget
-import ipywidgets
 import pytest
 import torch
-from scenes import c_hook, leaf, recorded
+from scenes import c_hook, chain, leaf, recorded
 from shown import shown_steps, unpack_chunk
 
 import hookviz as hv
@@ -37,59 +36,25 @@ def state(player: Player) -> dict[str, Any]:
 
 def test_a_player_is_a_widget_with_synced_traits(player: Player) -> None:
     assert isinstance(player, anywidget.AnyWidget)
-    expected_traits = {
-        "step",
-        "steps",
-        "playing",
-        "speed",
-        "predict",
-        "right",
-        "asked",
-        "breakpoints",
-        "large",
-        "tensors",
-        "nodes",
-    }
-    assert expected_traits <= set(player.trait_names(sync=True))
     assert (player.step, player.steps, player.playing, player.speed) == (0, 16, False, 1)
-
-
-@pytest.mark.parametrize(("value", "step"), [(15, 15), (16, 15), (-1, 0)])
-def test_the_step_is_clamped_to_the_valid_range(player: Player, value: int, step: int) -> None:
-    player.step = value
-    assert player.step == step
-
-
-def test_a_step_of_an_empty_trace_is_0() -> None:
-    player = hv.Trace().player()
-    player.step = 5
-    assert (player.step, player.steps, player.content["runs"]) == (0, 0, [])
-
-
-def test_a_control_can_be_linked_in_the_browser(player: Player) -> None:
-    slider = ipywidgets.IntSlider()
-    link = ipywidgets.jslink((player, "step"), (slider, "value"))
-    assert (link.source, link.target) == ((player, "step"), (slider, "value"))
-
-
-def test_the_state_of_the_shared_scene_is_small(player: Player) -> None:
+    traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
+    assert traits == {**INITIAL, "steps": 0, "content": {}}, "the initial state of a page"
     assert size(state(player)) <= 50_000
 
 
-def test_the_initial_state_of_a_page_equals_the_widget_defaults() -> None:
-    traits = {name: trait.default() for name, trait in Player.class_own_traits(sync=True).items() if name[0] != "_"}
-    assert traits == {**INITIAL, "steps": 0, "content": {}}
+def test_the_step_is_clamped_to_the_valid_range(player: Player) -> None:
+    for value, step in ((15, 15), (16, 15), (-1, 0)):
+        player.step = value
+        assert player.step == step
+    empty = hv.Trace().player()
+    empty.step = 5
+    assert (empty.step, empty.steps, empty.content["runs"]) == (0, 0, [])
 
 
-def test_each_step_has_a_frame_with_its_sentence_and_kind(player: Player) -> None:
-    trace, steps = recorded(), shown_steps(player.content)
-    assert len(steps) == len(trace.steps) == player.steps
-    assert [step["sentence"] for step in steps] == [step.sentence for step in trace.steps]
-    assert [step["kind"] for step in steps] == [step.kind for step in trace.steps]
-
-
-def test_every_id_marked_by_a_frame_is_in_its_picture(player: Player) -> None:
-    for step in shown_steps(player.content):
+def test_each_step_has_a_frame_whose_ids_are_in_its_picture(player: Player) -> None:
+    steps = shown_steps(player.content)
+    assert [(step["kind"], step["sentence"]) for step in steps] == [(s.kind, s.sentence) for s in recorded().steps]
+    for step in steps:
         picture_ids = ids_in(player.content["svgs"][step["picture"]])
         assert step["on"] and set(step["on"]) <= picture_ids
         assert step["texts"].keys() <= picture_ids | ids_in(layer_of(player))
@@ -113,6 +78,8 @@ def test_the_arrows_of_a_view_name_the_boxes_between_which_gradients_are_sent(pl
 
 
 def test_the_layer_of_tensors_contains_every_id_marked_by_the_frames(player: Player) -> None:
+    texts = "".join(ET.fromstring(layer_of(player)).itertext())
+    assert texts.count("pre-hooks: ") == texts.count("is_leaf") == 5
     shown = ids_in(layer_of(player))
     for step in shown_steps(player.content):
         assert set(step["on"]) <= shown
@@ -120,19 +87,10 @@ def test_the_layer_of_tensors_contains_every_id_marked_by_the_frames(player: Pla
         assert {spot for spot in step["texts"] if spot != ids.gradient_id(spot.partition("-")[0])} <= shown
 
 
-def test_the_layer_of_tensors_shows_hook_lists_and_facts(player: Player) -> None:
-    shown = "".join(ET.fromstring(layer_of(player)).itertext())
-    assert shown.count("pre-hooks: ") == shown.count("is_leaf") == 5
-    assert "pre-hooks" not in "".join(ET.fromstring(player.content["svgs"][0]).itertext())
-
-
 def test_a_large_graph_has_no_layer_of_tensors() -> None:
-    x = leaf(2.0)
-    y = x
-    for _ in range(MAX_LAYER_BOXES):
-        y = y.sin()
+    end = chain(MAX_LAYER_BOXES)
     with hv.record() as trace:
-        y.backward()
+        end.backward()
     assert trace.content()["layers"] == ""
 
 
@@ -170,37 +128,21 @@ def test_arrive_and_compute_frames_have_reasons(player: Player) -> None:
 
 
 def test_the_table_of_firings_has_step_hook_tensor_and_change(player: Player) -> None:
-    assert [(firing["step"], firing["hook"], firing["on"]) for firing in player.content["runs"][0]["firings"]] == [
-        (1, "① λ grad * 2", "e"),
-        (5, "① λ grad + 100", "d"),
-        (8, "① c_hook", "c"),
-        (9, "② print", "c"),
-    ]
-    assert [firing["change"] for firing in player.content["runs"][0]["firings"]] == [
-        "1 → 2",
-        "12 → 112",
-        "8 → 10",
-        "10 = 10",
+    firings = player.content["runs"][0]["firings"]
+    assert [(row["step"], row["hook"], row["on"], row["change"]) for row in firings] == [
+        (1, "① λ grad * 2", "e", "1 → 2"),
+        (5, "① λ grad + 100", "d", "12 → 112"),
+        (8, "① c_hook", "c", "8 → 10"),
+        (9, "② print", "c", "10 = 10"),
     ]
 
 
 # -- in Jupyter
 
 
-def test_the_mimebundle_has_html_svg_and_text() -> None:
-    mimebundle = recorded()._repr_mimebundle_()
-    assert set(mimebundle) == {"text/html", "image/svg+xml", "text/plain"}
-    assert mimebundle["text/plain"].startswith("Trace: 16 steps")
-    shown = "".join(ET.fromstring(mimebundle["image/svg+xml"]).itertext())
-    assert "8 → 10" in shown and ".grad = 30" in shown
-
-
 def test_an_empty_trace_has_a_text_representation_only() -> None:
-    with hv.record() as trace:
-        pass
-    (text,) = trace._repr_mimebundle_().items()
-    assert text[0] == "text/plain"
-    assert text[1].startswith("Nothing was recorded")
+    (text,) = hv.Trace()._repr_mimebundle_().items()
+    assert text[0] == "text/plain" and text[1].startswith("Nothing was recorded")
 
 
 def test_an_unobserved_trace_shows_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,17 +57,9 @@ def make_objects() -> dict[str, object]:
     """Return one object of each public class, by the name of the class."""
     with hv.record() as trace:
         run()
-    objects: tuple[object, ...] = (
-        trace,
-        trace.steps[0],
-        trace.firings[0].hook,
-        trace.steps[0].after,
-        hv.Finding(None, "nan", "It holds NaN.", "error"),
-        trace.figure(),
-        trace.plot(),
-        hv.whatif(run),
-        trace.diff(trace),
-    )
+    parts: list[object] = [trace, trace.steps[0], trace.firings[0].hook, trace.steps[0].after]
+    shown: list[object] = [trace.figure(), trace.plot(), hv.whatif(run), trace.diff(trace)]
+    objects = [*parts, *shown, hv.Finding(None, "nan", "It holds NaN.", "error")]
     return {type(thing).__name__: thing for thing in objects}
 
 

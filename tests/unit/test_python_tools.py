@@ -33,20 +33,8 @@ def debug(record: Record) -> tuple[hv.Trace, str]:
     """Stop in the recording, look at what is there, step into PyTorch and out again."""
     said = io.StringIO()
     line = next(n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "loss.backward()" in text)
-    commands = (
-        f"break {__file__}:{line}",
-        "c",
-        "p loss",
-        "p trace",
-        "p net",
-        "step",
-        "next",
-        "up",
-        "return",
-        "clear 1",
-        "c",
-    )
-    debugger = pdb.Pdb(stdin=io.StringIO("\n".join(commands) + "\n"), stdout=said, nosigint=True, readrc=False)
+    commands = f"break {__file__}:{line}\nc\np loss\np trace\np net\nstep\nnext\nup\nreturn\nclear 1\nc\n"
+    debugger = pdb.Pdb(stdin=io.StringIO(commands), stdout=said, nosigint=True, readrc=False)
     debugger.use_rawinput = False
     return debugger.runcall(record), said.getvalue()
 

@@ -1,10 +1,12 @@
-"""Long pictures in rows, and arrows that are level with the gates of frames."""
+"""Long pictures in rows, arrows that are level with the gates of frames, and values beside arrows."""
+
+from itertools import combinations
 
 import pytest
 
 from hookviz.picture import layered_layout
-from hookviz.picture.layered_layout import Boxes, Edge, Placement, Size, place_boxes
-from hookviz.picture.row_wrapping import TURN, WAY, wrap_rows
+from hookviz.picture.layered_layout import Boxes, Edge, Placement, Size, place_boxes, sample_curve
+from hookviz.picture.row_wrapping import wrap_rows
 
 
 def chain(count: int, width: float = 400) -> tuple[tuple[Size, ...], tuple[Edge, ...]]:
@@ -20,12 +22,6 @@ def test_all_rows_but_the_last_are_full() -> None:
     placement = wrap(*chain(7))
     rows = sorted({y for _, y in placement.centres})
     assert [sum(y == row for _, y in placement.centres) for row in rows] == [2, 2, 2, 1]
-
-
-def test_a_picture_keeps_its_row_if_rows_hardly_make_it_larger_on_a_screen() -> None:
-    sizes, edges = (Size(1_000, 190), Size(230, 60)), (Edge(0, 1),)
-    alone = place_boxes(Boxes(sizes, edges, "left"))
-    assert wrap(sizes, edges) is alone
 
 
 def test_a_box_without_arrows_before_the_others_has_no_row_of_its_own() -> None:
@@ -45,7 +41,7 @@ def test_values_of_arrows_that_start_together_in_another_row_do_not_lie_on_each_
     assert abs(x - other_x) >= label.width or abs(y - other_y) >= label.height
 
 
-@pytest.mark.parametrize("end_offset", [-60.0, 0.0, 75.0])
+@pytest.mark.parametrize("end_offset", [-60.0, 75.0])
 @pytest.mark.parametrize("asks_graphviz", [True, False])
 def test_an_arrow_ends_at_the_gate_of_a_frame(
     asks_graphviz: bool, end_offset: float, monkeypatch: pytest.MonkeyPatch
@@ -71,11 +67,13 @@ def test_boxes_of_a_chain_stand_so_that_arrows_are_level() -> None:
     assert placement.size == Size(80 + 32 + 300 + 32 + 80, 200)
 
 
-def test_arrows_to_another_row_turn_beside_their_boxes() -> None:
-    placement = wrap(*chain(7))
-    turning = [curve for curve in placement.curves if curve[0][1] != curve[-1][1]]
-    assert len(turning) == 3
-    # Arrows of different boxes turn beside each other, so that each can be followed.
-    for number, curve in enumerate(turning):
-        assert min(x for x, _ in curve) == pytest.approx(curve[0][0] - TURN + number * WAY)
-        assert max(x for x, _ in curve) == pytest.approx(curve[-1][0] + TURN - number * WAY)
+def test_values_of_steep_arrows_are_beside_all_lines_and_boxes_and_each_other() -> None:
+    box, label = Size(180, 60), Size(110, 20)
+    edges = (Edge(0, 1, label), Edge(0, 2, label), Edge(4, 0), Edge(4, 1), Edge(4, 2), Edge(0, 3, label))
+    placement = place_boxes(Boxes((box, box, box, Size(250, 40), Size(1, 1)), edges, "left"))
+    places = [placement.labels[index] for index, edge in enumerate(edges) if edge.label.width]
+    for x, y in places:
+        for curve in placement.curves:
+            assert not [at for at in sample_curve(curve) if abs(at[0] - x) < 54 and abs(at[1] - y) < 6]
+    for one, other in combinations(places, 2):
+        assert abs(one[0] - other[0]) >= 110 or abs(one[1] - other[1]) >= 15

@@ -7,25 +7,11 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from scenes import recorded
 from torch import nn
 
 import hookviz as hv
 from hookviz.analysis.step_records import COLUMNS
-
-
-def record_scalars() -> hv.Trace:
-    """Record a to e with a hook on c."""
-    a, b, d = (torch.tensor(x, requires_grad=True) for x in (2.0, 3.0, 4.0))
-    c = a * b
-
-    def c_hook(grad: torch.Tensor) -> torch.Tensor:
-        return grad + 2
-
-    c.register_hook(c_hook)
-    e = c * d
-    with hv.record() as trace:
-        e.backward()
-    return trace
 
 
 def record_network(statistics: Any = "all") -> hv.Trace:
@@ -56,18 +42,21 @@ def test_there_is_a_record_per_step_with_the_same_fields() -> None:
 
 
 def test_record_of_a_hook_has_its_place_and_the_norms_around_it() -> None:
-    trace = record_scalars()
+    trace = recorded()
     row = the_record(trace, hook="c_hook")
-    hook = trace.firings[0].hook
+    hook = trace.firings[2].hook
     assert hook is not None and (row["file"], row["line"]) == (hook.file, hook.line)
-    assert (row["op"], row["effect"], row["norm_before"], row["norm_after"]) == ("MulBackward0", "replaced", 4.0, 6.0)
+    assert (row["op"], row["effect"], row["norm_before"], row["norm_after"]) == ("MulBackward0", "replaced", 8.0, 10.0)
     assert (row["shape"], row["dtype"], row["module"]) == ((), "float32", None)
 
 
 def test_record_of_another_step_has_the_line_of_code_that_the_player_marks() -> None:
-    row = the_record(record_scalars(), kind="arrive", on="a")
+    a = torch.ones(1, requires_grad=True)  # the line
+    with hv.record() as trace:
+        (a * 2).backward()
+    row = the_record(trace, kind="arrive", on="a")
     assert row["file"].endswith("test_step_records.py")
-    assert "a, b, d = " in Path(__file__).read_text(encoding="utf-8").splitlines()[row["line"] - 1]
+    assert "# the line" in Path(__file__).read_text(encoding="utf-8").splitlines()[row["line"] - 1]
 
 
 def test_record_names_the_module_and_the_call_that_made_a_node() -> None:
@@ -115,17 +104,12 @@ def test_data_frame_has_the_records_as_rows_with_fixed_types() -> None:
         assert [None if pd.isna(cell) else cell for cell in frame[name].array if not isinstance(cell, tuple)] == [
             record[name] for record in records if not isinstance(record[name], tuple)
         ], name
-
-
-def test_data_frame_of_an_empty_trace_has_the_columns() -> None:
-    with hv.record() as trace:
-        pass
-    frame = trace.to_pandas()
-    assert len(frame) == 0 and {name: str(kind) for name, kind in frame.dtypes.items()} == COLUMNS
+    empty = hv.Trace().to_pandas()
+    assert len(empty) == 0 and {name: str(kind) for name, kind in empty.dtypes.items()} == COLUMNS
 
 
 def test_without_pandas_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = record_scalars()
+    trace = recorded()
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match='pip install pandas"'):
         trace.to_pandas()
