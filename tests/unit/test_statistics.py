@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import leaf
 from shown import shown_steps
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -200,12 +199,3 @@ def test_on_a_device_uncounted_statistics_are_none(
     assert (value.nan, value.inf) == counts
     assert (value.min, value.max, value.mean, value.zero) == (None, None, None, None)
     assert repr(value.norm) == repr(torch.linalg.vector_norm(tensor, dtype=torch.float64).item())
-
-
-@pytest.mark.parametrize("non_finite", [math.nan, math.inf])
-def test_on_a_device_nan_and_inf_troubles_are_found(non_finite: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
-    x = leaf(1.0)
-    with hv.record(statistics="norm") as trace:
-        (x * torch.full((100,), non_finite)).sum().backward()
-    assert [trouble.kind for trouble in trace.findings.values] == ["nan" if math.isnan(non_finite) else "inf"]
