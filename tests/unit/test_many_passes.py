@@ -151,11 +151,9 @@ def test_each_step_belongs_to_the_picture_of_its_pass(large: TraceContent) -> No
     columns = outline(large.content())
     assert columns["views"] == [f"{pass_id}/" for pass_id in range(200)]
     assert columns["picture"] == [row.pass_id for row in large.trace.rows]
-    for pass_id in (0, 25, 199):
-        steps, view = large.trace.lookup.steps(pass_id), large.chunk(f"{pass_id}/")
-        assert view["visible_steps"] == [(steps[0], steps[-1])]
-        breadcrumbs = [tuple(crumb) for crumb in view["breadcrumbs"]]
-        assert breadcrumbs == [(f"{pass_id}/", f"Pass {pass_id + 1}")]
+    steps, view = large.trace.lookup.steps(25), large.chunk("25/")
+    assert view["visible_steps"] == [(steps[0], steps[-1])]
+    assert [tuple(crumb) for crumb in view["breadcrumbs"]] == [("25/", "Pass 26")]
 
 
 def test_an_output_has_the_pictures_of_the_first_passes_and_says_so(large: TraceContent) -> None:
@@ -163,13 +161,6 @@ def test_an_output_has_the_pictures_of_the_first_passes_and_says_so(large: Trace
     pictures = {name for name in content["chunks"] if name.endswith("/")}
     assert pictures == {*(f"{pass_id}/" for pass_id in range(MAX_VISIBLE_BOXES)), "199/"}
     assert f"the first {MAX_VISIBLE_BOXES} boxes" in content["notes"][-1]
-
-
-def test_the_index_lists_passes(large: TraceContent) -> None:
-    columns = large.chunk("index")
-    labels = columns["label"]
-    rows = list(zip(columns["kind"], labels, columns["view"], columns["steps"], strict=True))
-    assert ("pass", "Pass 26", "25/", [large.trace.lookup.steps(25)[0]]) in rows
 
 
 # -- all passes as one stack
@@ -194,16 +185,6 @@ def test_a_bar_of_the_stack_of_passes_shows_the_norm_of_all_leaf_gradients() -> 
 def at_leaf(step: hv.Step) -> bool:
     """Whether a gradient arrives at a leaf in this step."""
     return step.kind == "arrive" and step.trace.ops[step.row.node] == "AccumulateGrad"
-
-
-def test_a_bar_for_several_passes_opens_the_first_and_shows_the_largest_norm(large: TraceContent) -> None:
-    bars = large.chunk("passes")["stacks"]["passes"]
-    assert [bar["count"] for bar in bars] == [9] * 22 + [2] and bars[1]["view"] == "9/"
-    assert all(len(bar["heights"]) == 1 for bar in bars), "the gradients of all passes are equal"
-
-
-def test_one_pass_has_no_stack_of_passes() -> None:
-    assert outline(TraceContent.of(cached_trace(record_training, 1)._data).content())["overview"] == ""
 
 
 def test_an_unknown_group_or_pass_raises_keyerror(large: TraceContent) -> None:

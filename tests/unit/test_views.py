@@ -170,12 +170,10 @@ def with_hook(model: nn.Module, index: int) -> nn.Module:
 
 SEQUENCE = torch.ones(3, 2, 8)
 STACKED: dict[str, tuple[Callable[[], nn.Module], torch.Tensor, list[str]]] = {
-    "layers": (lambda: encoder(12), SEQUENCE, ["layers 0 – 11 × 12"]),
-    "a layer with a hook": (lambda: with_hook(encoder(5), 2), SEQUENCE, ["layers 0 – 4 × 5"]),
+    "layers": (lambda: with_hook(encoder(12), 2), SEQUENCE, ["layers 0 – 11 × 12"]),
     "a loop": (lambda: Looped(has_head=False), torch.ones(30, 1, 2), ["cell × 30"]),
     "a loop of two": (lambda: Looped(has_head=True), torch.ones(30, 1, 2), ["head × 30", "cell × 30"]),
     "a loop by hand": (ByHand, torch.ones(20, 1, 2), ["gates × 20"]),
-    "a shared layer": (lambda: nn.Sequential(*[nn.Linear(2, 2)] * 60), torch.ones(1, 2), ["model.0 × 60"]),
     "unequal layers": (lambda: nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)), torch.ones(2), []),
 }
 
@@ -201,13 +199,6 @@ def test_an_opened_layer_has_the_layers_before_and_after_it_as_stacks_beside_it(
         3: ["layers 4 – 5 × 2", "layers 0 – 2 × 3"],
         5: ["layers 0 – 4 × 5"],
     }
-
-
-def test_a_part_of_a_loop_names_its_calls() -> None:
-    assert [name for name in list_box_names(Looped(has_head=False), torch.ones(30, 1, 2), 12) if "cell" in name] == [
-        "cell (calls 13 – 30) × 18",
-        "cell (calls 1 – 11) × 11",
-    ]
 
 
 def test_every_hook_of_a_pass_is_drawn_in_the_view_that_its_stacks_lead_to() -> None:
