@@ -14,8 +14,8 @@ from torch import nn
 import hookviz as hv
 from hookviz.player.compression import pack
 from hookviz.player.payload import Content
-from hookviz.what_if import WhatIf, slider_panel, whatif
-from hookviz.what_if.slider_panel import make_sliders, show
+from hookviz.what_if import WhatIf, whatif
+from hookviz.what_if.slider_panel import make_sliders
 from tests.unit.test_whatif import a_to_e
 
 
@@ -167,29 +167,6 @@ def test_moving_a_slider_records_again_and_updates_the_player() -> None:
     assert experiment.values == {"a": 2.0, "d": 5.0}
     assert (player.step, len(player.content["runs"])) == (12, 32)
     assert (player.answered, player.asked, player.right) == ({}, 0, 0)
-
-
-def test_jupyter_shows_sliders_and_static_html_below_them(experiment: WhatIf, monkeypatch: pytest.MonkeyPatch) -> None:
-    displayed: list[Any] = []
-    boxes: list[Any] = []
-    monkeypatch.setattr(slider_panel, "display", lambda thing, **_: displayed.append(thing))
-    make = slider_panel.ipywidgets.VBox
-    monkeypatch.setattr(slider_panel.ipywidgets, "VBox", lambda children: boxes.append(make(children)) or boxes[-1])
-    show(experiment)
-    (slider_box, player_box), (sliders, player) = boxes, displayed
-    assert [type(child).__name__ for child in slider_box.children] == ["FloatSlider", "FloatSlider"]
-    assert [type(child).__name__ for child in player_box.children] == ["HBox", "Player"]
-    assert sliders == {
-        "application/vnd.jupyter.widget-view+json": {
-            "version_major": 2,
-            "version_minor": 0,
-            "model_id": player_box.model_id,
-        },
-        "text/html": "<p>The sliders need a running kernel: run this cell again.</p>",
-    }
-    assert f'data-twin="{player_box.children[-1].twin}"' in player["text/html"]
-    assert "min-height: 64px" in player["text/html"] and "hv-state" in player["text/html"]
-    assert player["text/plain"] == repr(experiment)
 
 
 def run_with_hook(hook: Callable[[torch.Tensor], Any] | None, *, on: str = "c") -> hv.Trace:
