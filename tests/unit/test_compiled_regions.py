@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import warnings
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 import torch
 from scenes import Blocker, Net, describe_steps, leaf, plain, silent, steps_of, stored_gradients
-from shown import shown_steps
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils.checkpoint import checkpoint
@@ -50,22 +48,6 @@ def test_a_compiled_module_is_one_call_marked_as_compiled() -> None:
     assert stored_gradients(trace)["x"] == (40, 80)
     assert [(plain(step.before), plain(step.after)) for step in trace.firings] == [(12, 120)] * 2
     assert trace.notes == [] and x.grad.item() == 80
-
-
-def test_a_compiled_function_is_one_step_with_its_name() -> None:
-    net, x = Net(), leaf(3.0)
-
-    def squeeze(x: torch.Tensor) -> torch.Tensor:
-        return net(x).sin()
-
-    fast = torch.compile(squeeze, backend="eager")
-    with hv.record() as trace:
-        fast(x).backward()
-        net(x)
-    compiled = steps_of(trace, "compiled")
-    assert [step.sentence.partition(":")[0] for step in compiled] == ["squeeze is a compiled region"]
-    assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"]
-    assert len(trace._data.roots) == 1
 
 
 def test_a_model_that_somebody_else_compiled_keeps_its_names_and_its_cause() -> None:
@@ -192,21 +174,6 @@ def test_a_note_says_that_what_torch_made_of_the_model_ran_instead() -> None:
     assert "a module that torch.jit.trace made of it was" in str(trace.notes[0]) and len(trace.notes) == 1
 
 
-# -- the fast path of transformers
-
-
-def test_a_step_reports_inner_modules_skipped_by_the_fast_path() -> None:
-    net = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()
-    x = torch.ones(1, 3, 4)
-    with torch.no_grad():
-        expected = net(x)
-        with hv.record(net) as trace:
-            assert torch.equal(net(x), expected)
-    assert [s.on for s in steps_of(trace, "call")] == ["net", "net.layers.0", "net.layers.1"]
-    assert [s.on for s in steps_of(trace, "fast_path")] == ["net.layers.0", "net.layers.1"]
-    assert "its inner modules and their hooks did not run" in steps_of(trace, "fast_path")[0].sentence
-
-
 # -- checkpointing
 
 
@@ -234,17 +201,6 @@ def test_calls_recomputed_by_checkpointing_are_marked(use_reentrant: bool) -> No
     assert len(recomputed_calls) == 3 and len(trace._data.roots) == (2 if use_reentrant else 1)
     assert stored_gradients(trace)["x"] == (None, 4) and x.grad.item() == 4
     assert trace.notes == []
-
-
-def test_a_recomputation_cut_short_by_checkpointing_is_no_exception() -> None:
-    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Sigmoid(), torch.nn.Linear(1, 1))
-    with hv.record(net) as trace:
-        checkpoint(net, leaf([3.0]), use_reentrant=False).backward()
-    assert steps_of(trace, "exception") == []
-    [cut] = steps_of(trace, "cut_short")
-    assert cut.sentence.startswith("net.2 (call 2) is cut short: checkpointing has recomputed all")
-    assert trace.steps[-1].kind == "accumulate"
-    assert [frame["glyph"] for frame in shown_steps(trace.content()) if frame["kind"] == "cut_short"] == ["module"]
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
@@ -338,6 +294,10 @@ def run_around_recording(
     return results
 
 
+def counting_backend(compiled: list[int]) -> Any:
+    return lambda graph, inputs: (compiled.append(1), graph.forward)[1]
+
+
 @pytest.mark.parametrize(
     ("compile_net", "compile_time", "container", "backend"),
     [
@@ -351,8 +311,7 @@ def test_full_backward_hooks_in_a_compiled_region_run_as_without_recording(
     compile_net: Any, compile_time: str, container: Any, backend: str
 ) -> None:
     def run_program(*, recorded: bool) -> tuple[list[Any], int]:
-        hook_calls: list[int] = []
-        last = nn.Tanh()
+        hook_calls, last = list[int](), nn.Tanh()
         last.register_full_backward_hook(
             lambda module, grad_input, grad_output: (hook_calls.append(1), (grad_input[0] * 2,))[1]
         )
@@ -364,17 +323,9 @@ def test_full_backward_hooks_in_a_compiled_region_run_as_without_recording(
     assert hook_calls == len(expected)
 
 
-def counting_backend(compiled: list[int]) -> Any:
-    return lambda graph, inputs: (compiled.append(1), graph.forward)[1]
-
-
 @pytest.mark.parametrize(
     ("compile_net", "compile_time"),
-    [
-        (compile_as_module, "run before"),
-        (partial(compile_in_place, fullgraph=True), "inside"),
-        (compile_nested, "inside"),
-    ],
+    [(compile_as_module, "run before"), (partial(compile_in_place, fullgraph=True), "inside")],
 )
 @pytest.mark.parametrize("is_global", [False, True])
 def test_recording_causes_no_recompilation(compile_net: Any, compile_time: str, is_global: bool) -> None:
@@ -387,7 +338,8 @@ def test_recording_causes_no_recompilation(compile_net: Any, compile_time: str, 
 
     with register_module_forward_hook(double_values) if is_global else nullcontext():
         expected = run_program(recorded=False)
-        assert run_program(recorded=True) == expected and expected[1] >= 1
+        assert run_program(recorded=True) == expected
+        assert expected[1] == 1 or is_global, "torch itself compiles global hooks once more"
 
 
 def double_values(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
@@ -429,20 +381,6 @@ def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_get
         "calls and passes that began while it ran were not observed.",
         CALLED_ELSEWHERE,
     ]
-
-
-def test_compiling_during_a_recording_adds_no_warning() -> None:
-    net = nn.Sequential(nn.Tanh(), nn.Tanh())
-    net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 2,))
-    compiled_net = torch.compile(net, backend="eager")
-
-    def collect_warnings(watch: Any) -> list[str]:
-        with warnings.catch_warnings(record=True, action="always") as caught, watch():
-            compiled_net(torch.ones(2, requires_grad=True)).sum().backward()
-        return [str(warning.message) for warning in caught]
-
-    expected = collect_warnings(nullcontext)
-    assert [collect_warnings(hv.record), collect_warnings(nullcontext)] == [expected, expected]
 
 
 def test_symbolic_tracing_does_not_disturb_the_recording() -> None:

@@ -11,10 +11,10 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.picture.scene import Scene
-from hookviz.picture.visible_graph import HOOK_NODE, MAX_PARAMETERS
+from hookviz.picture.visible_graph import MAX_PARAMETERS
+from hookviz.player import trace_content
 from hookviz.player.payload import Content
-from hookviz.player.several_runs import key_of_shape
-from hookviz.player.trace_content import MAX_INTERNAL_STEPS, TraceContent
+from hookviz.player.trace_content import TraceContent
 
 
 def look(*_: Any) -> None:
@@ -70,27 +70,6 @@ def test_a_linear_is_one_box_with_weight_and_bias_in_it_unless_all_nodes_are_ask
     assert "TBackward0" in trace.figure(internal=True).svg() and "TBackward0" not in trace.figure().svg()
 
 
-def test_an_arrow_over_hidden_nodes_keeps_its_start_and_leads_to_the_next_box() -> None:
-    net = nn.TransformerEncoderLayer(4, 1, 4, batch_first=True)
-    trace = record_pass(net, torch.ones(1, 2, 4))
-    scene, whole = scene_of(trace), scene_of(trace, internal=True)
-    assert not {"ViewBackward0", "TransposeBackward0", "CloneBackward0"} & {
-        trace._data.ops[node] for node in scene.boxes
-    }
-    assert scene.arrows.keys() < whole.arrows.keys()
-    for (start, slot), arrow in scene.arrows.items():
-        end = scene.graph.targets[start, slot][0]
-        assert (arrow.id, arrow.end) == (f"e{start}-{slot}-{end}", f"n{end}")
-
-
-def test_a_program_without_modules_is_drawn_whole() -> None:
-    x, w = torch.ones(2, 3, requires_grad=True), torch.ones(2, requires_grad=True)
-    with hv.record() as trace:
-        (x.t() @ w.expand(2)).sum().backward()
-    assert {"TBackward0", "ExpandBackward0"} <= {*ops_of(scene_of(trace))}
-    assert key_of_shape(scene_of(recorded())) == key_of_shape(scene_of(recorded(), internal=True))
-
-
 def test_draw_hides_internal_nodes_if_parameters_have_their_names() -> None:
     net = make_network()
     output = net(torch.ones(5, 3))
@@ -110,6 +89,12 @@ def test_draw_hides_internal_nodes_if_parameters_have_their_names() -> None:
 def test_layouts_are_hidden_and_what_somebody_wrote_is_shown(write: Any, op: str, is_shown: bool) -> None:
     ops = {box.op for box in scene_of(record_pass(Written(write), torch.ones(2, 3))).boxes.values()}
     assert (op in ops) == is_shown
+
+
+def test_a_module_that_only_changes_a_layout_keeps_its_node() -> None:
+    net = nn.Sequential(nn.Linear(3, 2), nn.Flatten(0), nn.ReLU())
+    ops = ops_of(scene_of(record_pass(net, torch.ones(1, 3))))
+    assert any(op.endswith("ViewBackward0") or "Reshape" in op for op in ops)
 
 
 def test_a_hidden_node_with_a_hook_a_name_or_a_retained_gradient_has_a_box() -> None:
@@ -151,17 +136,6 @@ def test_steps_of_a_hidden_node_mark_the_arrow_over_it_and_write_what_it_sends()
     assert arrow in {drawn.id for drawn in scene.arrows.values()}
     sent = [scene.marks[step.index].texts.get(f"{arrow}-v") for step in trace.steps if step.kind == "compute"]
     assert [text for text in sent if text] == ["norm 39.19", "norm 78.38"]
-
-
-def test_a_hooked_input_that_needs_no_gradient_leaves_no_box() -> None:
-    decoder = nn.TransformerDecoderLayer(4, 2, 4, dropout=0.0, batch_first=True)
-    decoder.register_full_backward_hook(look)
-    trace = record_pass(decoder, torch.ones(1, 3, 4, requires_grad=True), torch.ones(1, 2, 4))
-    scene = scene_of(trace)
-    assert HOOK_NODE not in str(ops_of(scene))
-    assert HOOK_NODE in str(ops_of(scene_of(trace, internal=True)))
-    steps = [step for step in trace.steps if step.node is not None and trace._data.ops[step.node] == HOOK_NODE]
-    assert all(scene.marks[step.index].elements for step in steps)
 
 
 def test_all_time_steps_of_a_recurrent_module_are_one_box_with_its_parameters() -> None:
@@ -288,8 +262,9 @@ def test_boxes_of_a_large_picture_with_all_nodes_lead_to_more_of_them() -> None:
         assert [views[name]["internal"] for name in linked] == [view["internal"]] * len(linked)
 
 
-def test_a_page_of_a_long_trace_has_no_internal_nodes_and_a_widget_has() -> None:
-    trace = TraceContent.of(record_pass(make_long_network(MAX_INTERNAL_STEPS // 10), torch.ones(5, 3))._data)
+def test_a_page_of_a_long_trace_has_no_internal_nodes_and_a_widget_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_content, "MAX_INTERNAL_STEPS", 100)
+    trace = TraceContent.of(record_pass(make_long_network(30), torch.ones(5, 3))._data)
     page = trace.full_content()
     assert not page["internal"] and not any(name.endswith("+") for name in page["chunks"])
     assert trace.content()["internal"] and trace.chunk("0/+")["internal"]

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.modules.module as torch_modules
-from scenes import Doubled, Net, chain
+from scenes import Doubled, Net
 from shown import content_of, shown_steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.scene import FEW_BOXES, Scene
+from hookviz.picture.scene import Scene
 from tests.picture_faults import PicturePlan
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -89,19 +88,6 @@ def test_each_hook_is_drawn_at_the_side_where_it_acts(trace: hv.Trace) -> None:
         plan.boxes[name] for name in plan.boxes if name.startswith("n") and plan.frames["m1"].contains(plan.boxes[name])
     ]
     assert head.bottom < output.top < output.bottom < box.top < box.bottom < inputs.top
-
-
-def test_the_hooks_of_a_module_with_modules_stand_where_gradients_enter_and_leave() -> None:
-    plan = PicturePlan(record_backward(with_all_hooks(Net())).figure().svg())
-    frame, output, inputs = (plan.areas[name] for name in ("m0", "m0-q", "m0-f"))
-    assert 0 < frame.right - output.right < 40 and 0 < inputs.left - frame.left < 40
-    assert inputs.right < plan.frames["m1"].left and inputs.right < output.left
-
-
-def test_a_global_hook_has_a_pin_on_every_module_it_ran_for() -> None:
-    with torch_modules.register_module_forward_hook(looks):
-        trace = record_backward(Net())
-    assert text_of(parsed(trace.figure())).count("forward ① looks") == 3
 
 
 def test_a_module_that_is_called_again_has_a_box_with_its_hooks_and_number_for_each_call() -> None:
@@ -224,27 +210,3 @@ def test_modules_count_towards_the_box_limit_of_a_picture() -> None:
     nodes = [box for box in plan.boxes if "hv-node" in plan.classes[box]]
     assert len(nodes) + len(plan.frames) == 300
     assert "This picture would have 402 boxes" in text_of(root)  # a box and a node each; the model; the input
-
-
-def test_nested_modules_are_drawn_at_any_depth() -> None:
-    net: nn.Module = Doubled()
-    for _ in range(180):
-        net = nn.Sequential(net)
-    figure = draw_whole(record_backward(net))
-    assert len([i for i in map(id_of, parsed(figure).iter()) if re.fullmatch(r"m\d+", i)]) == 181
-
-
-def record_chain(count: int) -> hv.Trace:
-    loss = chain(count, ops=1)
-    with hv.record() as trace:
-        (loss * loss).backward()
-    return trace
-
-
-def test_in_a_large_picture_an_arrow_does_not_repeat_the_text_of_its_box() -> None:
-    """Only the two arrows into one node show what each of them brings."""
-    small, large = (parsed(record_chain(boxes - 2).figure()) for boxes in (FEW_BOXES, FEW_BOXES + 1))
-    labelled = [
-        [g for g in root.iter(f"{SVG}g") if g.get("class") == "hv-edge" and text_of(g)] for root in (small, large)
-    ]
-    assert [len(groups) for groups in labelled] == [FEW_BOXES, 2]

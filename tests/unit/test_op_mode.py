@@ -183,6 +183,17 @@ def test_transforms_of_torch_func_give_the_same() -> None:
 # -- memory
 
 
+def test_tensors_are_freed_as_without_the_option() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with hv.record(cuts=True):
+        h = x * 2
+        kept = h.detach() + 1
+        references = [weakref.ref(h), weakref.ref(kept)]
+        del h, kept
+        gc.collect()
+        assert [reference() for reference in references] == [None] * 2
+
+
 def test_a_loop_over_new_leaves_is_one_cut_and_keeps_none_of_them() -> None:
     net = Cut()
     with hv.record(net, cuts=True, keep=1) as trace:
