@@ -67,9 +67,9 @@ def test_of_a_module_that_is_called_twice_each_call_has_its_own_second_run() -> 
     assert joined == {1: 4, 2: 3}  # backward needs the last call first
 
 
-@pytest.mark.parametrize(("count", "pairs_shown"), [(2, 2), (12, 1)])
-def test_closed_boxes_and_stacks_are_paired_as_well(count: int, pairs_shown: int) -> None:
-    blocks = [nn.Sequential(*(make_block() for _ in range(8))) for _ in range(count)]
+@pytest.mark.parametrize(("count", "layers", "pairs_shown"), [(2, 10, 2), (12, 3, 1)])
+def test_closed_boxes_and_stacks_are_paired_as_well(count: int, layers: int, pairs_shown: int) -> None:
+    blocks = [nn.Sequential(*(make_block() for _ in range(layers))) for _ in range(count)]
     pictures = PassPictures(make_visible_graph(record(Checkpointed(*blocks))._data, 0))
     scenes = map(pictures.scene, pictures.views.list_views())
     outer = max(scenes, key=lambda scene: len(scene.second_runs))

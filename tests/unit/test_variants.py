@@ -40,16 +40,6 @@ def frame_texts(frames: list[Any]) -> list[tuple[Any, ...]]:
     return [tuple(without_numbers(frame[name]) for name in names) for frame in present]
 
 
-def layers() -> None:
-    """A run in which each of two forward hooks adds a node, and a backward hook two more."""
-    torch.manual_seed(0)
-    net = nn.Sequential(*(nn.Sequential(nn.Linear(1, 1), nn.Tanh()) for _ in range(3)))
-    for block in net[:2]:
-        block.register_forward_hook(lambda module, args, output: output * 2)
-    net[2].register_full_backward_hook(lambda *given: None)
-    net(torch.ones(1, 1)).sum().backward()
-
-
 def changed_graphs() -> None:
     """A run whose graph depends on its hooks: a sum, a sine or the exponential of the sine."""
     net, x = nn.Identity(), leaf(2.0)
@@ -89,7 +79,7 @@ def scaled() -> None:
     (torch.amp.GradScaler("cpu", init_scale=1024.0).scale(net(x).sum()) + (x * 3).sum()).backward()
 
 
-RUNS = [a_to_e, layers, changed_graphs, shared_memory, equal_hooks_and_passes, scaled]
+RUNS = [a_to_e, changed_graphs, shared_memory, equal_hooks_and_passes, scaled]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=[run.__name__ for run in RUNS])
