@@ -3,16 +3,16 @@
 import subprocess
 import sys
 import threading
-import warnings
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from scenes import Blocker, Doubled, Net, describe_steps, leaf, plain, silent, steps_of, stored_gradients
-from shown import shown_steps
+from scenes import Blocker, Net, describe_steps, leaf, plain, silent, steps_of, stored_gradients
 from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
@@ -20,20 +20,17 @@ from tests.reasons import reasons
 from tests.requirements import needs_threads_that_compile
 from tests.waiting import PATIENCE
 
-BACKENDS = ("eager", "aot_eager")
-
-
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("compiler")]
 
 
 # -- compiled regions
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_compiled_module_is_one_call_marked_as_compiled(backend: str) -> None:
+def test_a_compiled_module_is_one_call_marked_as_compiled() -> None:
     net, x = Net(), leaf(3.0)
     net.l1.register_forward_hook(silent("inside"))
-    fast = torch.compile(net, backend=backend)
+    fast = torch.compile(net, backend="aot_eager")
+    fast.register_forward_hook(lambda module, args, output: output * 10)
     with hv.record() as trace:
         for _ in range(2):  # the first call compiles: the compiler's trial run must not be recorded
             fast(x).backward()
@@ -48,32 +45,9 @@ def test_a_compiled_module_is_one_call_marked_as_compiled(backend: str) -> None:
         "that.",
     ]
     assert len(trace._data.roots) == 2 and {row.kind for row in trace._data.modules} == {"OptimizedModule"}
-    assert stored_gradients(trace)["x"] == (4, 8)
-    assert trace.notes == [] and x.grad.item() == 8
-
-
-def test_a_compiled_function_is_one_step_with_its_name() -> None:
-    net, x = Net(), leaf(3.0)
-
-    def squeeze(x: torch.Tensor) -> torch.Tensor:
-        return net(x).sin()
-
-    fast = torch.compile(squeeze, backend="eager")
-    with hv.record() as trace:
-        fast(x).backward()
-        net(x)
-    compiled = steps_of(trace, "compiled")
-    assert [step.sentence.partition(":")[0] for step in compiled] == ["squeeze is a compiled region"]
-    assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"]
-    assert len(trace._data.roots) == 1
-
-
-def test_hooks_of_the_outer_compiled_module_are_recorded() -> None:
-    fast = torch.compile(Doubled(), backend="eager")
-    fast.register_forward_hook(lambda module, args, output: output * 10)
-    with hv.record() as trace:
-        assert fast(leaf(3.0)).item() == 60
-    assert [(plain(s.before), plain(s.after)) for s in trace.firings] == [(6, 60)]
+    assert stored_gradients(trace)["x"] == (40, 80)
+    assert [(plain(step.before), plain(step.after)) for step in trace.firings] == [(12, 120)] * 2
+    assert trace.notes == [] and x.grad.item() == 80
 
 
 def test_a_model_that_somebody_else_compiled_keeps_its_names_and_its_cause() -> None:
@@ -135,16 +109,14 @@ def test_a_late_hook_is_left_out_only_if_its_graph_was_whole_and_not_compiled_ag
 # -- compiled regions that run eagerly
 
 
-@pytest.mark.parametrize("compile_net", ["compile_as_module", "compile_as_function", "compile_in_place"])
-def test_an_eager_recording_leaves_the_compiled_program_as_it_was(compile_net: str) -> None:
+def test_an_eager_recording_leaves_the_compiled_program_as_it_was() -> None:
     compiled: list[int] = []
-    net = Chain(nn.Tanh(), nn.Tanh())
-    fast = globals()[compile_net](net, counting_backend(compiled))
-    expected = fast(torch.ones(2))
+    net = compile_in_place(Chain(nn.Tanh(), nn.Tanh()), counting_backend(compiled))
+    expected = net(torch.ones(2))
     with hv.record(net, compiled="eager") as trace:
-        fast(torch.ones(2))
+        net(torch.ones(2))
     assert [step.on for step in steps_of(trace, "call")] == ["net", "net.layers.0", "net.layers.1"]
-    assert torch.equal(fast(torch.ones(2)), expected) and compiled == [1]
+    assert torch.equal(net(torch.ones(2)), expected) and compiled == [1]
 
 
 def test_a_stance_that_the_program_sets_stays() -> None:
@@ -202,33 +174,16 @@ def test_a_note_says_that_what_torch_made_of_the_model_ran_instead() -> None:
     assert "a module that torch.jit.trace made of it was" in str(trace.notes[0]) and len(trace.notes) == 1
 
 
-# -- the fast path of transformers
-
-
-def make_encoder() -> nn.Module:
-    torch.manual_seed(0)
-    return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()
-
-
-def test_a_step_reports_inner_modules_skipped_by_the_fast_path() -> None:
-    net, x = make_encoder(), torch.ones(1, 3, 4)
-    with torch.no_grad():
-        expected = net(x)
-        with hv.record(net) as trace:
-            assert torch.equal(net(x), expected)
-    assert [s.on for s in steps_of(trace, "call")] == ["net", "net.layers.0", "net.layers.1"]
-    assert [s.on for s in steps_of(trace, "fast_path")] == ["net.layers.0", "net.layers.1"]
-    assert "its inner modules and their hooks did not run" in steps_of(trace, "fast_path")[0].sentence
-
-
 # -- checkpointing
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
 def test_calls_recomputed_by_checkpointing_are_marked(use_reentrant: bool) -> None:
+    """Reentrant checkpointing runs a nested pass; the other kind restores the saved tensors of the nodes."""
     net, x = Net(), leaf(3.0)
     hook_calls: list[str] = []
     net.l1.register_forward_hook(lambda module, args, output: hook_calls.append("l1"))
+    net.l2.weight.register_hook(lambda grad: grad * 100)
     with hv.record(net) as trace:
         checkpoint(net, x, use_reentrant=use_reentrant).backward()
     assert [(trace._data.call(i), call.recomputed) for i, call in enumerate(trace._data.calls)] == [
@@ -239,34 +194,13 @@ def test_calls_recomputed_by_checkpointing_are_marked(use_reentrant: bool) -> No
         ("net.l1 (call 2)", True),
         ("net.l2 (call 2)", True),
     ]
-    assert len(hook_calls) == len(trace.firings) == 2
+    forward, again, gradient = trace.firings
+    assert forward.kind == again.kind == "forward_hook" and len(hook_calls) == 2
+    assert (plain(gradient.before), plain(gradient.after)) == (6, 600) and net.l2.weight.grad.item() == 600
     recomputed_calls = [s.sentence for s in steps_of(trace, "call") if "checkpointing recomputes it" in s.sentence]
-    assert len(recomputed_calls) == 3
+    assert len(recomputed_calls) == 3 and len(trace._data.roots) == (2 if use_reentrant else 1)
     assert stored_gradients(trace)["x"] == (None, 4) and x.grad.item() == 4
     assert trace.notes == []
-
-
-def test_a_recomputation_cut_short_by_checkpointing_is_no_exception() -> None:
-    net = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Sigmoid(), torch.nn.Linear(1, 1))
-    with hv.record(net) as trace:
-        checkpoint(net, leaf([3.0]), use_reentrant=False).backward()
-    assert steps_of(trace, "exception") == []
-    [cut] = steps_of(trace, "cut_short")
-    assert cut.sentence.startswith("net.2 (call 2) is cut short: checkpointing has recomputed all")
-    assert trace.steps[-1].kind == "accumulate"
-    assert [frame["glyph"] for frame in shown_steps(trace.content()) if frame["kind"] == "cut_short"] == ["module"]
-
-
-@pytest.mark.parametrize("use_reentrant", [True, False])
-def test_gradients_inside_a_checkpoint_are_recorded(use_reentrant: bool) -> None:
-    """Reentrant checkpointing runs a nested pass; the other kind restores the saved tensors of the nodes."""
-    net, x = Doubled(), leaf(3.0)
-    net.weight.register_hook(lambda grad: grad * 100)
-    with hv.record(net) as trace:
-        checkpoint(net, x, use_reentrant=use_reentrant).backward()
-    assert [(plain(s.before), plain(s.after)) for s in trace.firings] == [(3, 300)]
-    assert len(trace._data.roots) == (2 if use_reentrant else 1)
-    assert net.weight.grad.item() == 300
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])
@@ -328,8 +262,8 @@ def compile_as_function(net: nn.Module, backend: Any) -> Any:
     return torch.compile(lambda x: net(x), backend=backend)
 
 
-def compile_in_place(net: nn.Module, backend: Any) -> Any:
-    net.compile(backend=backend)
+def compile_in_place(net: nn.Module, backend: Any, *, fullgraph: bool = False) -> Any:
+    net.compile(backend=backend, fullgraph=fullgraph)
     return net
 
 
@@ -360,91 +294,62 @@ def run_around_recording(
     return results
 
 
+def counting_backend(compiled: list[int]) -> Any:
+    return lambda graph, inputs: (compiled.append(1), graph.forward)[1]
+
+
 @pytest.mark.parametrize(
-    ("compile_time", "container", "backend"),
-    [("before", nn.Sequential, "aot_eager"), ("run before", Chain, "eager"), ("inside", Chain, "aot_eager")],
+    ("compile_net", "compile_time", "container", "backend"),
+    [
+        (compile_as_module, "before", nn.Sequential, "aot_eager"),
+        (compile_as_function, "inside", Chain, "aot_eager"),
+        (compile_in_place, "run before", nn.Sequential, "eager"),
+        (compile_nested, "run before", Chain, "eager"),
+    ],
 )
-@pytest.mark.parametrize("compile_net", [compile_as_module, compile_as_function, compile_in_place, compile_nested])
 def test_full_backward_hooks_in_a_compiled_region_run_as_without_recording(
-    container: Any, compile_net: Any, compile_time: str, backend: str
+    compile_net: Any, compile_time: str, container: Any, backend: str
 ) -> None:
     def run_program(*, recorded: bool) -> tuple[list[Any], int]:
-        hook_calls: list[int] = []
-        last = nn.Tanh()
+        hook_calls, last = list[int](), nn.Tanh()
         last.register_full_backward_hook(
             lambda module, grad_input, grad_output: (hook_calls.append(1), (grad_input[0] * 2,))[1]
         )
-        return run_around_recording(
-            container(nn.Tanh(), last), compile_net, backend, compile_time, recorded=recorded
-        ), len(hook_calls)
+        net = container(nn.Tanh(), last)
+        return run_around_recording(net, compile_net, backend, compile_time, recorded=recorded), len(hook_calls)
 
     expected, hook_calls = run_program(recorded=False)
     assert run_program(recorded=True) == (expected, hook_calls)
     assert hook_calls == len(expected)
 
 
-def counting_backend(compiled: list[int]) -> Any:
-    return lambda graph, inputs: (compiled.append(1), graph.forward)[1]
-
-
-@pytest.mark.parametrize("compile_time", ["run before", "inside"])
-@pytest.mark.parametrize("compile_net", [compile_as_module, compile_as_function, compile_in_place, compile_nested])
-def test_recording_causes_no_recompilation(compile_net: Any, compile_time: str) -> None:
-    def run_program(*, recorded: bool) -> tuple[list[Any], int]:
-        compiled: list[int] = []
-        net = Chain(nn.Tanh(), nn.Tanh())
-        net.layers[0].register_forward_hook(lambda module, args, output: output * 2)
-        return run_around_recording(net, compile_net, counting_backend(compiled), compile_time, recorded=recorded), len(
-            compiled
-        )
-
-    expected = run_program(recorded=False)
-    assert run_program(recorded=True) == expected and expected[1] == 1
-
-
-@pytest.mark.parametrize("compile_time", ["run before", "inside"])
-def test_a_module_compiled_in_place_with_fullgraph_runs_as_without_recording(compile_time: str) -> None:
-    def run_program(*, recorded: bool) -> list[Any]:
-        net = nn.Tanh()
-        net.register_forward_hook(lambda module, args, output: output * 2)
-        return run_around_recording(net, compile_fullgraph, "eager", compile_time, recorded=recorded)
-
-    def compile_fullgraph(net: nn.Module, backend: Any) -> Any:
-        net.compile(backend=backend, fullgraph=True)
-        return net
-
-    assert run_program(recorded=True) == run_program(recorded=False)
-
-
 @pytest.mark.parametrize(
-    ("compile_net", "register"),
-    [(compile_as_module, "register_module_forward_hook"), (compile_nested, "register_module_forward_pre_hook")],
+    ("compile_net", "compile_time"),
+    [(compile_as_module, "run before"), (partial(compile_in_place, fullgraph=True), "inside")],
 )
-def test_global_module_hooks_are_compiled_as_without_recording(compile_net: Any, register: str) -> None:
+@pytest.mark.parametrize("is_global", [False, True])
+def test_recording_causes_no_recompilation(compile_net: Any, compile_time: str, is_global: bool) -> None:
     def run_program(*, recorded: bool) -> tuple[list[Any], int]:
         compiled: list[int] = []
-        return run_around_recording(
-            nn.Tanh(), compile_net, counting_backend(compiled), "run before", recorded=recorded
-        ), len(compiled)
+        net, backend = Chain(nn.Tanh(), nn.Tanh()), counting_backend(compiled)
+        if not is_global:
+            net.layers[0].register_forward_hook(double_values)
+        return run_around_recording(net, compile_net, backend, compile_time, recorded=recorded), len(compiled)
 
-    handle = getattr(torch.nn.modules.module, register)(double_values)
-    try:
-        assert run_program(recorded=True) == run_program(recorded=False)
-    finally:
-        handle.remove()
+    with register_module_forward_hook(double_values) if is_global else nullcontext():
+        expected = run_program(recorded=False)
+        assert run_program(recorded=True) == expected
+        assert expected[1] == 1 or is_global, "torch itself compiles global hooks once more"
 
 
-def double_values(module: nn.Module, *given: Any) -> Any:
-    """Double the output as a forward hook, or the first argument as a forward pre-hook."""
-    return given[-1] * 2 if len(given) > 1 else (given[0][0] * 2,)
+def double_values(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
+    return output * 2
 
 
 def test_the_compiler_may_be_imported_first_during_a_recording() -> None:
     program = """
-import sys, warnings
-warnings.simplefilter("ignore")
+import sys
 import torch, hookviz as hv
-from tests.reasons import reasons
 call = torch.nn.Module.__call__
 code = call.__code__
 assert "torch._dynamo" not in sys.modules
@@ -476,20 +381,6 @@ def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_get
         "calls and passes that began while it ran were not observed.",
         CALLED_ELSEWHERE,
     ]
-
-
-def test_compiling_during_a_recording_adds_no_warning() -> None:
-    net = nn.Sequential(nn.Tanh(), nn.Tanh())
-    net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * 2,))
-    compiled_net = torch.compile(net, backend="eager")
-
-    def collect_warnings(watch: Any) -> list[str]:
-        with warnings.catch_warnings(record=True, action="always") as caught, watch():
-            compiled_net(torch.ones(2, requires_grad=True)).sum().backward()
-        return [str(warning.message) for warning in caught]
-
-    expected = collect_warnings(nullcontext)
-    assert [collect_warnings(hv.record), collect_warnings(nullcontext)] == [expected, expected]
 
 
 def test_symbolic_tracing_does_not_disturb_the_recording() -> None:

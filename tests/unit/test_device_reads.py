@@ -53,28 +53,23 @@ def record_perceptron(layers: int, *, histograms: bool = False) -> Trace:
     return trace
 
 
-def test_samples_for_histograms_are_fetched_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    for layers in (2, 60):
-        with simulated_device(monkeypatch) as read_counts:
-            trace = record_perceptron(layers, histograms=True)
-        assert len(data_of(trace).histograms) == 6 * layers + 1
-        assert read_counts["cpu"] == 1
-
-
-def test_the_number_of_device_reads_does_not_grow_with_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("histograms", [False, True])
+def test_the_number_of_device_reads_does_not_grow_with_the_nodes(
+    histograms: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     counts = []
-    for layers in (2, 60):
+    for layers in (2, 30):
         with simulated_device(monkeypatch) as read_counts:
-            record_perceptron(layers)
-        counts.append(sum(read_counts.values()))
-    assert counts[0] == counts[1] <= 2, read_counts
+            trace = record_perceptron(layers, histograms=histograms)
+        counts.append(read_counts["cpu"] if histograms else sum(read_counts.values()))
+        assert len(data_of(trace).histograms) == (6 * layers + 1) * histograms
+    assert counts[0] == counts[1] <= (1 if histograms else 2), read_counts
 
 
-@pytest.mark.parametrize("layers", [2, 100])
-def test_deferred_reads_give_the_same_trace_as_immediate_reads(layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    immediate = record_perceptron(layers)
+def test_deferred_reads_give_the_same_trace_as_immediate_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    immediate = record_perceptron(9)
     with simulated_device(monkeypatch):
-        deferred = record_perceptron(layers)
+        deferred = record_perceptron(9)
     deferred_values, immediate_values = deferred._data.values, immediate._data.values
     assert all(map(rows_nearly_equal, deferred_values, immediate_values))  # deferred statistics are computed in float64
     deferred._data.values = immediate._data.values
@@ -91,22 +86,18 @@ def rows_nearly_equal(one: Any, other: Any) -> bool:
     return bool(statistics_agree) and (*one[:4], one[5]) == (*other[:4], other[5])
 
 
-def describe_steps(trace: Trace) -> list[tuple[Any, ...]]:
-    return [(step.kind, step.sentence, step.before, step.after, step.effect) for step in trace.steps]
-
-
 def test_effects_of_hooks_are_the_same_with_deferred_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    def record_scene() -> Trace:
+    def describe_steps() -> list[tuple[Any, ...]]:
         tensors = scene(torch.add)
         tensors.d.register_hook(lambda grad: grad.mul_(3) and None)
         hook_everything(tensors)
         with record(names=tensors._asdict()) as trace:
             tensors.e.backward()
-        return trace
+        return [(step.kind, step.sentence, step.before, step.after, step.effect) for step in trace.steps]
 
-    immediate = describe_steps(record_scene())
+    immediate = describe_steps()
     with simulated_device(monkeypatch):
-        deferred = describe_steps(record_scene())
+        deferred = describe_steps()
     assert deferred == immediate
     assert "aliased" in [kind for kind, *_ in deferred]
 
@@ -119,13 +110,9 @@ TENSORS = {
     "truth values": torch.tensor([True, False]),
     "few complex numbers": torch.tensor([1 + 2j, -3j]).conj(),
     "many": torch.randn(300),
-    "many, transposed": torch.randn(40, 30).t(),
     "many, expanded": torch.tensor([[1.0], [0.0]]).expand(2, 70),
-    "many whole numbers": torch.arange(100),
     "half precision": torch.full((200,), 300.0, dtype=torch.float16),
-    "a sum that overflows": torch.full((1000,), 3e38),
     "Inf and NaN": torch.tensor([math.inf, -math.inf, math.nan] * 40),
-    "Inf alone": torch.tensor([math.inf, 1.0] * 40),
     "many complex numbers": torch.tensor([3 + 4j, 0j] * 50),
     "meta": torch.empty(100, device="meta"),
     "sparse": torch.eye(2).to_sparse(),
@@ -147,13 +134,13 @@ def test_every_kind_of_tensor_has_the_same_value_when_deferred(
     assert trace.steps[2].after.zero == 65
 
 
-@pytest.mark.parametrize("size", [3, 300])
-def test_a_deferred_value_is_not_affected_by_later_edits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    tensor, net = torch.ones(size), nn.Identity()
+def test_a_deferred_value_is_not_affected_by_later_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors, net = [torch.ones(3), torch.ones(300)], nn.Identity()
     with simulated_device(monkeypatch), record(net) as trace:
-        net(tensor)
-        tensor.zero_()
-    assert trace.steps[0].after.max == 1
+        for tensor in tensors:
+            net(tensor)
+            tensor.zero_()
+    assert [step.after.max for step in trace.steps] == [1] * 4
 
 
 # -- reads of a pass
@@ -173,45 +160,16 @@ def shapes_read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     return shapes
 
 
-def record_chain(length: int) -> Trace:
-    y = x = torch.tensor(1.0, requires_grad=True)
-    for _ in range(length):
-        y = y * -1
-    with record(names={"x": x}) as trace:
-        y.backward()
-    return trace
-
-
-def test_in_a_large_graph_without_hooks_each_gradient_is_read_once(shapes_read: list[tuple[int, ...]]) -> None:
-    trace = record_chain(pass_observer.SMALL_GRAPH)
-    arrivals = [step for step in trace.steps if step.kind == "arrive"]
-    assert len(shapes_read) == len(arrivals) + 1  # plus the seed
-    assert [step.after.tolist() for step in arrivals] == [(-1.0) ** n for n in range(1, pass_observer.SMALL_GRAPH + 1)]
-
-
-def test_in_a_small_graph_made_while_recording_each_gradient_is_read_once(shapes_read: list[tuple[int, ...]]) -> None:
+@pytest.mark.parametrize("length", [5, pass_observer.SMALL_GRAPH])
+def test_without_hooks_each_gradient_is_read_once(length: int, shapes_read: list[tuple[int, ...]]) -> None:
     with record() as trace:
         y = x = torch.tensor(1.0, requires_grad=True)
-        for _ in range(5):
+        for _ in range(length):
             y = y * -1
         y.backward()
-    assert x.grad is not None and len(shapes_read) == 5 + 1
-    assert [step.after.tolist() for step in trace.steps if step.kind == "arrive"] == [-1.0, 1.0, -1.0, 1.0, -1.0]
-
-
-@pytest.mark.parametrize("reshape", [lambda x: x.view(1200).view(40, 5, 6).unsqueeze(0), lambda x: x.t().unsqueeze(1)])
-def test_a_reshaped_gradient_is_not_read_again(reshape: Any, shapes_read: list[tuple[int, ...]]) -> None:
-    x = torch.randn(30, 40, requires_grad=True)
-    y = reshape(x)
-    weights = torch.randn(y.shape)
-    with record(names={"x": x}) as trace:
-        (y * weights).sum().backward()
-    large = [shape for shape in shapes_read if len(shape)]
-    assert len(large) == 2  # the gradients that sum and mul send
-    stored = next(step for step in trace.steps if step.kind == "accumulate")
-    assert x.grad is not None
-    assert stored.after.shape == (30, 40)
-    assert stored.after.norm == pytest.approx(x.grad.norm().item(), rel=1e-6)
+    arrivals = [step for step in trace.steps if step.kind == "arrive"]
+    assert x.grad is not None and len(shapes_read) == length + 1  # plus the seed
+    assert [step.after.tolist() for step in arrivals] == [(-1.0) ** n for n in range(1, length + 1)]
 
 
 BASE = torch.arange(240.0)
@@ -242,17 +200,10 @@ def test_views_with_equal_layouts_have_the_same_numbers() -> None:
     assert [(first, second) for first, second in pairs if not torch.equal(numbers[first], numbers[second])] == []
 
 
-@pytest.mark.parametrize("size", [2**13, 2**16 - 1, 2**16, 2**16 + 255 * 8 - 1, 2**16 + 255 * 8])
+@pytest.mark.parametrize("size", [2**13, 2**16 - 1, 2**16, 2**16 + 255 * 8])
 def test_zeros_are_counted_exactly_at_any_size(size: int) -> None:
     for every in (1, 2, 7):
         tensor = -torch.ones(size)
         tensor[::every] = 0
         tensor[-1] = -0.0
         assert Value.of(tensor).zero == int((tensor == 0).sum())
-
-
-def test_zeros_are_counted_in_permuted_and_strided_views() -> None:
-    for order in itertools.permutations(range(3)):
-        tensor = torch.randn(30, 70, 50).relu().permute(order)
-        for view in (tensor, tensor[1:], tensor[:, ::2], tensor[..., 3:]):
-            assert Value.of(view).zero == int((view == 0).sum())

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.modules.module as torch_modules
-from scenes import Doubled, Net, chain
+from scenes import Doubled, Net
 from shown import content_of, shown_steps_of
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.scene import FEW_BOXES, Scene
+from hookviz.picture.scene import Scene
 from tests.picture_faults import PicturePlan
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -59,7 +58,7 @@ def trace() -> hv.Trace:
 # -- boxes
 
 
-def test_a_call_is_a_box_around_its_nodes_and_inner_calls(trace: hv.Trace) -> None:
+def test_a_call_is_a_box_around_its_nodes_and_inner_calls_with_name_class_and_output(trace: hv.Trace) -> None:
     plan, made = PicturePlan(trace.figure(internal=True).svg()), {}
     for node, call in trace._data.owners.items():
         made.setdefault(trace._data.call(call), []).append(trace._data.ops[node])
@@ -67,9 +66,6 @@ def test_a_call_is_a_box_around_its_nodes_and_inner_calls(trace: hv.Trace) -> No
     assert sorted(made["net.l2"]) == ["AccumulateGrad", "MulBackward0"] and made["net"] == ["ReluBackward0"]
     outer, first, second = (plan.frames[f"m{call}"] for call in range(3))
     assert outer.contains(first) and outer.contains(second) and not first.overlaps(second)
-
-
-def test_a_plate_shows_name_class_and_output(trace: hv.Trace) -> None:
     plates = [text_of(with_id(parsed(trace.figure()), f"m{call}-h")) for call in range(3)]
     assert [text.split("forward")[0].split() for text in plates] == [
         ["net", "Net", "output", "12"],
@@ -94,34 +90,13 @@ def test_each_hook_is_drawn_at_the_side_where_it_acts(trace: hv.Trace) -> None:
     assert head.bottom < output.top < output.bottom < box.top < box.bottom < inputs.top
 
 
-def test_the_hooks_of_a_module_with_modules_stand_where_gradients_enter_and_leave() -> None:
-    plan = PicturePlan(record_backward(with_all_hooks(Net())).figure().svg())
-    frame, output, inputs = (plan.areas[name] for name in ("m0", "m0-q", "m0-f"))
-    assert 0 < frame.right - output.right < 40 and 0 < inputs.left - frame.left < 40
-    assert inputs.right < plan.frames["m1"].left and inputs.right < output.left
-
-
-def test_a_global_hook_has_a_pin_on_every_module_it_ran_for() -> None:
-    with torch_modules.register_module_forward_hook(looks):
-        trace = record_backward(Net())
-    assert text_of(parsed(trace.figure())).count("forward ① looks") == 3
-
-
-def test_a_module_that_is_called_twice_has_two_boxes_each_with_its_hooks() -> None:
+def test_a_module_that_is_called_again_has_a_box_with_its_hooks_and_number_for_each_call() -> None:
     net = nn.Sequential(*[with_all_hooks(Doubled())] * 2)
     root = parsed(record_backward(net).figure())
     pins = [spot for spot in map(id_of, root.iter()) if re.fullmatch(r"m\d+-p\d+", spot)]
     assert [sum(spot.startswith(f"m{call}-") for spot in pins) for call in range(3)] == [0, 4, 4]
+    assert "net.0 (call 1)" in text_of(with_id(root, "m1-h"))
     assert "net.0 (call 2)" in text_of(with_id(root, "m2-h"))
-
-
-def test_a_backward_hook_that_did_not_run_is_labelled_did_not_fire() -> None:
-    net = Net()
-    net.l1.register_full_backward_hook(looks)
-    with hv.record(net) as trace:
-        output = net(torch.tensor(3.0, requires_grad=True))
-        torch.autograd.grad(output, net.l2.weight)
-    assert "did not fire" in text_of(parsed(trace.figure()))
 
 
 def test_a_hook_that_raised_is_labelled_raised() -> None:
@@ -142,34 +117,27 @@ def step_index(trace: hv.Trace, kind: str, on: str) -> int:
     return next(step.index for step in trace.steps if (step.kind, step.on) == (kind, on))
 
 
-def shown(trace: hv.Trace, kind: str, on: str) -> dict[str, Any]:
-    """The step of ``kind`` on a module, as the player shows it."""
-    return shown_steps_of(trace)[step_index(trace, kind, on)]
-
-
-def test_a_forward_step_marks_the_module_and_the_nodes_of_its_call(trace: hv.Trace) -> None:
-    frame = shown(trace, "forward", "net.l1")
+def test_steps_mark_their_module_with_the_values_that_they_bring(trace: hv.Trace) -> None:
+    frames = shown_steps_of(trace)
+    call, before, forward, backward = (
+        frames[step_index(trace, kind, "net.l1")]
+        for kind in ("call", "forward_pre_hook", "forward", "full_backward_pre_hook")
+    )
     (made,) = [
         node for node, call in trace._data.owners.items() if call == 1 and trace._data.ops[node] == "MulBackward0"
     ]
-    assert (frame["on"], frame["related"]) == (["m1"], [f"n{made}"])
-    assert frame["texts"] == {"m1-a": "output 6"}
-
-
-def test_call_steps_show_the_input_and_pre_hook_steps_its_change(trace: hv.Trace) -> None:
-    assert shown(trace, "call", "net.l1")["texts"] == {"m1-i": "input 3"}
-    frame = shown(trace, "forward_pre_hook", "net.l1")
-    (pin,) = set(frame["on"]) - {"m1"}
-    assert "m1" in frame["on"] and frame["texts"] == {f"{pin}-v": "3 = 3", "m1-i": "input 3"}
-
-
-def test_a_backward_hook_marks_its_pin_module_and_the_arrow_over_its_node(trace: hv.Trace) -> None:
-    frame = shown(trace, "full_backward_pre_hook", "net.l1")
-    arrow, pin = (next(spot for spot in frame["on"] if spot.startswith(start)) for start in ("e", "m1-p"))
+    assert call["texts"] == {"m1-i": "input 3"}
+    (pin,) = set(before["on"]) - {"m1"}
+    assert "m1" in before["on"] and before["texts"] == {f"{pin}-v": "3 = 3", "m1-i": "input 3"}
+    assert (forward["on"], forward["related"], forward["texts"]) == (["m1"], [f"n{made}"], {"m1-a": "output 6"})
+    arrow, pin = (next(spot for spot in backward["on"] if spot.startswith(start)) for start in ("e", "m1-p"))
     start, _, end = map(int, arrow[1:].split("-"))
-    assert {*frame["on"]} == {arrow, pin, "m1"}
+    assert {*backward["on"]} == {arrow, pin, "m1"} and backward["texts"] == {f"{pin}-v": "2 = 2"}
     assert [trace._data.ops[node] for node in (start, end)] == ["ReluBackward0", "MulBackward0"]
-    assert frame["texts"] == {f"{pin}-v": "2 = 2"}
+    assert {frame["kind"] for frame in frames if frame["forward"]} == {
+        *("call", "forward", "forward_pre_hook", "forward_hook"),
+    }
+    assert {frame["glyph"] for frame in frames if frame["kind"] in ("call", "forward")} == {"module"}
 
 
 def test_an_arrow_shows_how_a_backward_hook_changed_the_gradient() -> None:
@@ -199,14 +167,6 @@ def test_gradients_of_very_many_outputs_are_shown_one_at_a_time() -> None:
     texts = [text for step in shown_steps_of(trace) for text in step["texts"].values()]
     assert "gradient 1 (output 7, of 400)" in texts
     assert max(map(len, texts)) < 60
-
-
-def test_the_player_distinguishes_activations_from_gradients(trace: hv.Trace) -> None:
-    frames = shown_steps_of(trace)
-    forward = [frame["kind"] for frame in frames if frame["forward"]]
-    assert set(forward) == {"call", "forward", "forward_pre_hook", "forward_hook"}
-    assert {frame["glyph"] for frame in frames if frame["kind"] in ("call", "forward")} == {"module"}
-    assert frames[step_index(trace, "forward", "net.l2")]["related"]
 
 
 # -- without a graph, and with a very large one
@@ -250,37 +210,3 @@ def test_modules_count_towards_the_box_limit_of_a_picture() -> None:
     nodes = [box for box in plan.boxes if "hv-node" in plan.classes[box]]
     assert len(nodes) + len(plan.frames) == 300
     assert "This picture would have 402 boxes" in text_of(root)  # a box and a node each; the model; the input
-
-
-@pytest.mark.parametrize("depth", [20, 180])
-def test_nested_modules_are_drawn_at_any_depth(depth: int) -> None:
-    net: nn.Module = Doubled()
-    for _ in range(depth):
-        net = nn.Sequential(net)
-    figure = draw_whole(record_backward(net))
-    assert len([i for i in map(id_of, parsed(figure).iter()) if re.fullmatch(r"m\d+", i)]) == depth + 1
-
-
-def record_chain(count: int) -> hv.Trace:
-    loss = chain(count, ops=1)
-    with hv.record() as trace:
-        (loss * loss).backward()
-    return trace
-
-
-def test_in_a_large_picture_an_arrow_does_not_repeat_the_text_of_its_box() -> None:
-    """Only the two arrows into one node show what each of them brings."""
-    small, large = (parsed(record_chain(boxes - 2).figure()) for boxes in (FEW_BOXES, FEW_BOXES + 1))
-    labelled = [
-        [g for g in root.iter(f"{SVG}g") if g.get("class") == "hv-edge" and text_of(g)] for root in (small, large)
-    ]
-    assert [len(groups) for groups in labelled] == [FEW_BOXES, 2]
-
-
-def test_the_first_call_of_a_module_that_is_called_again_in_a_pass_has_its_number_as_well() -> None:
-    net = nn.Linear(2, 2)
-    with hv.record(net) as trace:
-        net(net(torch.ones(2))).sum().backward()
-        net(torch.ones(2)).sum().backward()
-    names = [[box.name for box in Scene.from_trace(trace._data, number).calls.values()] for number in (0, 1)]
-    assert names == [["net (call 1)", "net (call 2)"], ["net (call 3)"]]

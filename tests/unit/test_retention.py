@@ -1,8 +1,8 @@
 """``record(keep=n)`` keeps the last passes only: the trace stays consistent, and memory stays flat."""
 
 import gc
+import os
 import re
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,9 @@ import hookviz as hv
 from hookviz.recorder.followers import retention
 from hookviz.storage.integrity import find_fault
 from hookviz.trace import Note
+
+STEPS = int(os.environ.get("HOOKVIZ_KEPT_STEPS", 200))
+"""The steps over which memory has to stay flat; set it higher for a longer search."""
 
 
 class TrainingLoop:
@@ -45,33 +48,20 @@ def without_number(name: str) -> str:
 
 def trace_facts(trace: hv.Trace) -> list[Any]:
     """All facts of a trace except the running numbers of nodes and calls."""
+    data = trace._data
     steps = [
         (s.index, s.pass_id, s.kind, without_number(s.on), plain(s.before), plain(s.after), s.effect,
          s.hook and (s.hook.name, without_number(s.hook.kept_in), s.hook.place, s.hook.total), len(s.parts))
         for s in trace.steps
     ]  # fmt: skip
-    owners = sorted(
-        (trace._data.ops[node], trace._data.module(trace._data.calls[call].module))
-        for node, call in trace._data.owners.items()
-    )
-    parents = [call.parent for call in trace._data.calls]
-    graph = sorted(
-        (trace._data.ops[a], slot, trace._data.ops[b], output) for (a, slot), (b, output) in trace._data.edges.items()
-    )
-    hooked = [sorted(trace._data.hook_rows[i].name for i in indices) for indices in trace._data.hooked]
-    return [
-        steps,
-        owners,
-        parents,
-        graph,
-        hooked,
-        len(trace._data.roots),
-        len(trace._data.values),
-        len(trace._data.hook_rows),
-    ]
+    owners = sorted((data.ops[node], data.module(data.calls[call].module)) for node, call in data.owners.items())
+    parents = [call.parent for call in data.calls]
+    graph = sorted((data.ops[a], slot, data.ops[b], output) for (a, slot), (b, output) in data.edges.items())
+    hooked = [sorted(data.hook_rows[i].name for i in indices) for indices in data.hooked]
+    return [steps, owners, parents, graph, hooked, len(data.roots), len(data.values), len(data.hook_rows)]
 
 
-@pytest.mark.parametrize(("keep", "steps"), [(1, 4), (2, 3), (2, 10), (3, 9)])
+@pytest.mark.parametrize(("keep", "steps"), [(1, 4), (3, 9)])
 def test_a_trimmed_trace_equals_a_recording_begun_later(keep: int, steps: int) -> None:
     """An optimizer step after a dropped pass belongs to that pass and is dropped with it."""
     loop = TrainingLoop()
@@ -86,29 +76,21 @@ def test_a_trimmed_trace_equals_a_recording_begun_later(keep: int, steps: int) -
     assert find_fault(trace._data) == ""
 
 
-def test_a_note_states_how_many_passes_were_dropped() -> None:
+def test_a_trimmed_trace_is_saved_drawn_and_played_and_notes_what_was_dropped(tmp_path: Path) -> None:
     loop = TrainingLoop()
     with hv.record(loop.net, keep=2) as trace:
         loop.run(20)
         assert len(trace._data.roots) <= 4 and len(trace.notes) == 1
-    assert trace.notes == [
-        "record(keep=...) kept the last 2 passes and dropped the 18 before them, with their forward steps."
-    ]
-    assert trace.notes[0] in repr(trace) and trace.notes[0] in trace.player().content["notes"]
-
-
-def test_a_trimmed_trace_is_saved_loaded_drawn_and_played(tmp_path: Path) -> None:
-    loop = TrainingLoop()
-    with hv.record(loop.net, keep=2) as trace:
-        loop.run(7)
+    note = "record(keep=...) kept the last 2 passes and dropped the 18 before them, with their forward steps."
+    assert trace.notes == [note]
     trace.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
-    assert loaded == trace and loaded.dropped == 5
+    assert loaded == trace and loaded.dropped == 18
     player = loaded.player()
     assert len(player.content["svgs"]) == 2 and player.steps == len(trace.steps)
+    assert note in player.content["notes"]
     assert {frame["picture"] for frame in shown_steps(player.content)} == {0, 1}
-    assert trace.figure(0).pipe("svg") and trace.figure().pipe("svg")
-    assert "c_hook" in player.content["svgs"][1]
+    assert trace.figure(0).pipe("svg") and "c_hook" in player.content["svgs"][1]
 
 
 def test_a_graph_of_a_dropped_pass_can_be_used_again() -> None:
@@ -148,25 +130,29 @@ def test_an_invalid_keep_is_refused(keep: Any) -> None:
         pass
 
 
-@pytest.mark.slow
-def test_memory_stays_flat_over_two_thousand_steps() -> None:
+def count_entries() -> int:
+    """Count what all containers of the process hold; dicts of plain numbers are known to what refers to them only."""
+    gc.collect()
+    objects = (other for one in gc.get_objects() for other in (one, *gc.get_referents(one)))
+    containers = {id(one): one for one in objects if type(one) in (dict, list, set)}
+    return sum(map(len, containers.values()))
+
+
+def test_memory_stays_flat_over_many_steps() -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
     net[0].register_forward_hook(lambda module, args, output: output.register_hook(lambda grad: grad * 2) and None)
     opt = torch.optim.SGD(net.parameters(), lr=0.001)
-    sizes: list[int] = []
+    entries: list[int] = []
     with hv.record(net, keep=3) as trace:
-        for step in range(2000):
-            if step == 1300:  # tracing memory is slow, so start late; it needs some hundred steps to settle
-                tracemalloc.start()
+        for step in range(STEPS):
             opt.zero_grad()
             net(torch.ones(1, 2)).sum().backward()
             opt.step()
-            if step >= 1300 and step % 100 == 99:
-                gc.collect()
-                sizes.append(tracemalloc.get_traced_memory()[0])
-    tracemalloc.stop()
-    assert trace.dropped == 1997 and len(trace._data.rows) < 200
-    assert sizes[-1] - sizes[-3] < 12_000, sizes  # 60 bytes a step; one row alone takes more
+            if step % (STEPS // 2) >= STEPS // 2 - 4:
+                entries.append(count_entries())
+    assert trace.dropped == STEPS - 3 and len(trace._data.rows) < 200
+    grown = min(entries[4:]) - min(entries[:4])  # passes are dropped several at a time
+    assert grown < STEPS // 4, entries  # one entry that each step leaves behind is twice as much
 
 
 def train(passes: int, **options: Any) -> hv.Trace:
@@ -191,7 +177,7 @@ def test_an_unbounded_recording_warns_once_with_remedies(low_limits: None) -> No
     assert trace.notes == []
 
 
-@pytest.mark.parametrize("options", [{}, {"keep": 1}, {"every": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"keep": 1}], ids=str)
 def test_an_unbounded_loop_of_forward_calls_adds_a_note(options: dict[str, int], low_limits: None) -> None:
     net = nn.Sequential(nn.Linear(1, 1), nn.Linear(1, 1))
     with hv.record(net, **options) as trace:
@@ -205,6 +191,6 @@ def test_an_unbounded_loop_of_forward_calls_adds_a_note(options: dict[str, int],
     assert note.endswith(counted) == ("keep" in options)
 
 
-@pytest.mark.parametrize("options", [{"keep": 20}, {"every": 20}], ids=str)
-def test_a_bounded_recording_does_not_warn(options: dict[str, int], low_limits: None) -> None:
-    assert "This recording holds" not in "".join(train(100, **options).notes)
+def test_a_bounded_recording_does_not_warn(low_limits: None) -> None:
+    for options in ({"keep": 20}, {"every": 20}):
+        assert "This recording holds" not in "".join(train(100, **options).notes)

@@ -1,11 +1,11 @@
 """``record(statistics="norm")``: the norm equals the fully measured one, other statistics are None."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from scenes import leaf
 from shown import shown_steps
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -27,14 +27,11 @@ def record_perceptron(**options: Any) -> hv.Trace:
 
 
 TENSORS = {
-    "many": torch.randn(300),
     "transposed": torch.randn(40, 30).t(),
-    "expanded": torch.tensor([[1.0], [0.0]]).expand(2, 70),
     "whole numbers": torch.arange(100),
     "half precision": torch.full((200,), 300.0, dtype=torch.float16),
     "squares too large for float32": torch.full((1000,), 3e38),
     "squares too small for float32": torch.full((1000,), 3e-30),
-    "zeros": torch.zeros(100),
     "complex numbers": torch.tensor([3 + 4j, 0j] * 50),
 }
 
@@ -58,33 +55,25 @@ def test_the_norm_equals_the_fully_measured_one_and_other_statistics_are_none(te
     assert norm.block().endswith("(only the norm was read)")
 
 
-@pytest.mark.parametrize("non_finite", [[math.nan], [math.inf], [math.inf, -math.inf, math.nan]], ids=str)
-def test_a_tensor_that_is_not_finite_is_read_in_full(non_finite: list[float]) -> None:
+@pytest.mark.parametrize("non_finite", [[math.nan], [math.inf, -math.inf]], ids=str)
+def test_a_tensor_that_is_not_finite_or_small_is_read_in_full(non_finite: list[float]) -> None:
     tensor = torch.ones(100)
     tensor[: len(non_finite)] = torch.tensor(non_finite)
     assert repr(norm_only(tensor).row) == repr(hv.Value.of(tensor).row)
-
-
-def test_a_small_tensor_is_stored_number_by_number() -> None:
     assert norm_only(torch.ones(8, 8)) == hv.Value.of(torch.ones(8, 8))
 
 
-def test_a_norm_only_trace_has_the_same_steps_and_a_note() -> None:
+def test_a_norm_only_trace_has_the_same_steps_and_a_note_also_in_files_and_pages(tmp_path: Path) -> None:
     full, norm = record_perceptron(), record_perceptron(statistics="norm")
     assert (full.statistics, norm.statistics) == (None, "norm")
-    assert [step.kind for step in norm.steps] == [step.kind for step in full.steps]
-    assert [step.sentence for step in norm.steps] == [step.sentence for step in full.steps]
+    assert [(step.kind, step.sentence) for step in norm.steps] == [(step.kind, step.sentence) for step in full.steps]
     statistics_rows = [row[4] for row in norm._data.values if row[4] is not None]
     assert statistics_rows and all(row[:3] == (None, None, None) and row[6] is None for row in statistics_rows)
     assert NOTE in norm.notes[-1] and not full.notes
     assert find_fault(norm._data) == ""
-
-
-def test_files_and_pages_state_that_only_the_norm_was_read(tmp_path: Any) -> None:
-    trace = record_perceptron(statistics="norm")
-    trace.save(tmp_path / "trace.json")
+    norm.save(tmp_path / "trace.json")
     loaded = hv.load(tmp_path / "trace.json")
-    assert (loaded.statistics, loaded._data.values, loaded._data.rows) == ("norm", trace._data.values, trace._data.rows)
+    assert (loaded.statistics, loaded._data.values, loaded._data.rows) == ("norm", norm._data.values, norm._data.rows)
     content = loaded.content()
     assert NOTE in " ".join(content["notes"])
     assert any("(only the norm was read)" in (step["after"] or "") for step in shown_steps(content))
@@ -181,11 +170,8 @@ class KernelCounter(TorchDispatchMode):
     ("defer", "dtype", "max_kernels"),
     [
         (deferred_values.defer_statistics, torch.float32, 9),
-        (deferred_values.defer_statistics, torch.bfloat16, 9),
-        (deferred_values.defer_statistics, torch.float64, 9),
         (deferred_values.defer_norm, torch.float32, 2),  # torch launches a separate kernel for the cast to float64
         (deferred_values.defer_norm, torch.float64, 2),
-        (deferred_values.defer_norm, torch.complex64, 2),
     ],
 )
 def test_measuring_launches_few_kernels_and_does_not_wait(defer: Any, dtype: Any, max_kernels: int) -> None:
@@ -197,12 +183,9 @@ def test_measuring_launches_few_kernels_and_does_not_wait(defer: Any, dtype: Any
 
 
 DEVICE_CASES = {
-    "finite": (torch.arange(100.0), (0, 0)),
-    "squares too large for float32": (torch.full((100,), 3e38), (0, 0)),
     "squares too large for float64": (torch.full((100,), 1e200, dtype=torch.float64), (0, 0)),
     "NaN": (torch.tensor([math.nan, *[1.0] * 99]), (None, None)),
     "Inf": (torch.tensor([math.inf, *[1.0] * 99]), (0, None)),
-    "Inf in float64": (torch.tensor([-math.inf, *[1.0] * 99], dtype=torch.float64), (0, None)),
 }
 
 
@@ -216,12 +199,3 @@ def test_on_a_device_uncounted_statistics_are_none(
     assert (value.nan, value.inf) == counts
     assert (value.min, value.max, value.mean, value.zero) == (None, None, None, None)
     assert repr(value.norm) == repr(torch.linalg.vector_norm(tensor, dtype=torch.float64).item())
-
-
-@pytest.mark.parametrize("non_finite", [math.nan, math.inf])
-def test_on_a_device_nan_and_inf_troubles_are_found(non_finite: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
-    x = leaf(1.0)
-    with hv.record(statistics="norm") as trace:
-        (x * torch.full((100,), non_finite)).sum().backward()
-    assert [trouble.kind for trouble in trace.findings.values] == ["nan" if math.isnan(non_finite) else "inf"]

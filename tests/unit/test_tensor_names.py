@@ -1,8 +1,6 @@
 """Tensors are named after the variables of the caller, and each node keeps its number."""
 
-import gc
 import threading
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,35 +16,27 @@ hidden_by_a_local = leaf(1.0)
 def test_tensors_are_named_after_the_variables_around_the_recording() -> None:
     w, pair, table = [leaf(2.0), "no tensor", leaf(3.0)], (leaf(4.0),), {"bias": leaf(5.0), 1: leaf(6.0)}
     hidden_by_a_local = _private = In = Out = leaf(7.0)  # noqa: N806
-    other = leaf(8.0)
+    other, _unnamed = leaf(8.0), leaf(9.0)
     with hv.record() as trace:
-        torch.stack([everywhere, *w[::2], *pair, *table.values(), hidden_by_a_local, other * 1]).sum().backward()  # type: ignore[list-item]
+        torch.stack(
+            [everywhere, *w[::2], *pair, *table.values(), hidden_by_a_local, other * 1, _unnamed]  # type: ignore[list-item]
+        ).sum().backward()
     assert _private is In is Out
-    assert {step.on for step in steps_of(trace, "accumulate")} == {
-        *("everywhere", "w[0]", "w[2]", "pair[0]", "table['bias']", "table[1]", "hidden_by_a_local", "other"),
-    }
-
-
-def test_private_and_ipython_names_are_not_used() -> None:
-    _private = In = _ = leaf(2.0)  # noqa: N806
-    with hv.record() as trace:
-        (In * 3).backward()
-    assert _private is _ and [step.on for step in steps_of(trace, "accumulate")] == ["leaf #0"]
+    names = [step.on for step in steps_of(trace, "accumulate")]
+    assert sorted(name for name in names if not name.startswith("leaf #")) == [
+        *("everywhere", "hidden_by_a_local", "other", "pair[0]", "table['bias']", "table[1]", "w[0]", "w[2]"),
+    ]
+    assert len(names) == 9
 
 
 def test_explicit_names_take_precedence_over_the_callers_variables() -> None:
     x = leaf(2.0)
     loss = x * 3
     with hv.record(names={"weight": x}) as trace:
-        loss.backward()
+        loss.backward(retain_graph=True)
     assert {step.on for step in trace.steps} == {"loss", "MulBackward0 (loss)", "weight"}
-
-
-def test_an_explicit_name_hides_a_variable_of_that_name() -> None:
-    x = leaf(2.0)
-    loss = x * 3
     with hv.record(names={"x": loss}) as trace:
-        torch.autograd.grad(loss, x)
+        loss.backward()
     assert trace.steps[0].on == "x"
     assert trace.steps[-1].on != "x"
 
@@ -114,37 +104,7 @@ def test_the_parts_of_a_result_are_named_by_their_place() -> None:
     assert sorted(owners(trace)) == ["first", "output[1][0] of net", "output[1][1] of net"]
 
 
-def test_such_names_are_saved_and_dropped_with_their_calls(tmp_path: Path) -> None:
-    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    net[0].register_forward_hook(listen)
-    with hv.record(net, keep=2) as trace:
-        for _ in range(4):
-            net(torch.ones(1, 2)).sum().backward()
-    trace.save(tmp_path / "trace.json")
-    for each in (trace, hv.load(tmp_path / "trace.json")):
-        assert owners(each) == ["the output of net.0 (call 3)", "the output of net.0 (call 4)"]
-
-
-def test_the_outputs_of_a_node_are_told_apart() -> None:
-    x = torch.ones(4, requires_grad=True)
-    with hv.record() as trace:
-        (x.chunk(2)[0].sum() + x.chunk(2)[1].sum() + torch.stack(list(x.unbind())).sum()).backward()
-    arrived = [step.on for step in steps_of(trace, "arrive")]
-    assert [f"output {i} of UnbindBackward0" for i in range(4)] == [on for on in arrived if "Unbind" in on]
-    assert not [on for on in arrived if "Split" in on and "output" in on]  # a single output of each is used
-
-
 # -- numbers of nodes
-
-
-def test_a_leaf_keeps_its_number_when_torch_recreates_its_node() -> None:
-    a = leaf(2.0)
-    with hv.record() as trace:
-        (a * 2).backward()
-        gc.collect()
-        (a * 3).backward()
-    first, second = steps_of(trace, "accumulate")
-    assert first.node == second.node and len(trace._data.ops) == 3
 
 
 def test_a_leaf_that_reuses_a_memory_address_gets_a_new_number() -> None:

@@ -15,7 +15,7 @@ from tests.requirements import needs_saved_tensors
 # -- models that are never called
 
 
-def test_a_note_reports_a_model_that_was_never_called() -> None:
+def test_a_note_reports_a_model_that_was_never_called_as_a_function() -> None:
     net, other = Net(), Doubled()
     with hv.record(net, other) as trace:
         other(leaf(3.0)).backward()
@@ -23,15 +23,11 @@ def test_a_note_reports_a_model_that_was_never_called() -> None:
         "net was not called inside record(). Call it as a function, such as net(x): calling only its forward() runs no "
         "hooks and is not observed."
     ]
-
-
-def test_a_note_reports_a_model_whose_forward_was_called_directly() -> None:
-    net = Doubled()
-    net.register_forward_hook(silent("never"))
-    with hv.record(net) as trace:
-        net.forward(leaf(3.0))
+    other.register_forward_hook(silent("never"))
+    with hv.record(other) as trace:
+        other.forward(leaf(3.0))
     assert trace.steps[:] == [] and len(trace.notes) == 2
-    assert "Nothing was recorded" in repr(trace) and "net was not called" in repr(trace)
+    assert "Nothing was recorded" in repr(trace) and "other was not called" in repr(trace)
 
 
 # -- hooks that torch refuses
@@ -39,67 +35,55 @@ def test_a_note_reports_a_model_whose_forward_was_called_directly() -> None:
 
 PLACES = (
     *("tensor_hook", "tensor_hook of a leaf", "post_accumulate_hook"),
-    *("node_pre_hook", "node_post_hook", "node_pre_hook of a leaf", "multi_grad_hook", "multi_grad_hook any"),
+    *("node_pre_hook", "node_post_hook", "node_pre_hook of a leaf", "multi_grad_hook"),
     *("forward_pre_hook", "forward_pre_hook kwargs", "forward_hook"),
     *("full_backward_pre_hook", "full_backward_hook", "backward_hook", "step_pre_hook", "step_post_hook"),
 )
 
 
-class HookedProgram:
-    """A net, a graph and an optimizer, with a hook at ``place``."""
+def run_with_hook(place: str, hook: Callable[..., Any]) -> str:
+    """Run a net, a graph and an optimizer with a hook at ``place``, and return torch's error."""
+    net, x = Doubled(), leaf(3.0)
+    opt = torch.optim.SGD(net.parameters())
+    y = x * 2
+    node = accumulator(x)
+    register: dict[str, Callable[..., Any]] = {
+        "tensor_hook": y.register_hook,
+        "tensor_hook of a leaf": x.register_hook,
+        "post_accumulate_hook": x.register_post_accumulate_grad_hook,
+        "node_pre_hook": y.grad_fn.register_prehook,
+        "node_post_hook": y.grad_fn.register_hook,
+        "node_pre_hook of a leaf": node.register_prehook,
+        "multi_grad_hook": lambda hook: register_multi_grad_hook([x, y], hook),
+        "forward_pre_hook": net.register_forward_pre_hook,
+        "forward_pre_hook kwargs": lambda hook: net.register_forward_pre_hook(hook, with_kwargs=True),
+        "forward_hook": net.register_forward_hook,
+        "full_backward_pre_hook": net.register_full_backward_pre_hook,
+        "full_backward_hook": net.register_full_backward_hook,
+        "backward_hook": net.register_backward_hook,
+        "step_pre_hook": opt.register_step_pre_hook,
+        "step_post_hook": opt.register_step_post_hook,
+    }
+    register[place](hook)
 
-    def __init__(self, place: str, hook: Callable[..., Any]) -> None:
-        self.net, self.x = Doubled(), leaf(3.0)
-        self.opt = torch.optim.SGD(self.net.parameters())
-        self.y = self.x * 2
-        self.node = accumulator(self.x)
-        register: dict[str, Callable[..., Any]] = {
-            "tensor_hook": self.y.register_hook,
-            "tensor_hook of a leaf": self.x.register_hook,
-            "post_accumulate_hook": self.x.register_post_accumulate_grad_hook,
-            "node_pre_hook": self.y.grad_fn.register_prehook,
-            "node_post_hook": self.y.grad_fn.register_hook,
-            "node_pre_hook of a leaf": self.node.register_prehook,
-            "multi_grad_hook": lambda hook: register_multi_grad_hook([self.x, self.y], hook),
-            "multi_grad_hook any": lambda hook: register_multi_grad_hook([self.x, self.y], hook, mode="any"),
-            "forward_pre_hook": self.net.register_forward_pre_hook,
-            "forward_pre_hook kwargs": lambda hook: self.net.register_forward_pre_hook(hook, with_kwargs=True),
-            "forward_hook": self.net.register_forward_hook,
-            "full_backward_pre_hook": self.net.register_full_backward_pre_hook,
-            "full_backward_hook": self.net.register_full_backward_hook,
-            "backward_hook": self.net.register_backward_hook,
-            "step_pre_hook": self.opt.register_step_pre_hook,
-            "step_post_hook": self.opt.register_step_post_hook,
-        }
-        assert tuple(register) == PLACES
-        register[place](hook)
+    def run() -> None:
+        net(y).backward()
+        opt.step()
 
-    def run(self) -> str:
-        """Run the program and return torch's error."""
-        with pytest.raises((TypeError, RuntimeError, AttributeError)) as raised:
-            self.run_all()
-        assert not [entry for entry in raised.traceback if "hookviz/" in str(entry.path)]
-        return f"{raised.type.__name__}: {raised.value}"
-
-    def run_all(self) -> None:
-        self.net(self.y).backward()
-        self.opt.step()
+    with pytest.raises((TypeError, RuntimeError, AttributeError)) as raised:
+        run()
+    assert not [entry for entry in raised.traceback if "hookviz/" in str(entry.path)]
+    return f"{raised.type.__name__}: {raised.value}"
 
 
-def record_refused_hook(place: str, make: Callable[[], Any]) -> hv.Trace:
-    """The trace of a run with a hook that torch refuses; asserts that torch's error is as without recording."""
-    expected = HookedProgram(place, make()).run()
-    scene = HookedProgram(place, make())
+def assert_error_is_torchs_and_the_hook_is_named(place: str, hook: Callable[..., Any]) -> None:
+    expected = run_with_hook(place, hook)
     with hv.record() as trace:
-        assert scene.run() == expected
-    return trace
-
-
-def assert_hook_is_named(trace: hv.Trace, place: str, name: str) -> None:
+        assert run_with_hook(place, hook) == expected
     last = trace.steps[-1]
     assert last.kind == "exception" and last.hook is not None
-    assert (last.hook.kind, last.hook.name) == (place.partition(" ")[0], name)
-    assert name in last.sentence
+    assert (last.hook.kind, last.hook.name) == (place.partition(" ")[0], hook.__name__)
+    assert hook.__name__ in last.sentence
     assert len(steps_of(trace, "exception")) == 1 and trace.notes == []
 
 
@@ -111,28 +95,17 @@ def takes_nothing() -> None:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
 def test_a_hook_with_the_wrong_number_of_arguments_is_named(place: str) -> None:
-    assert_hook_is_named(record_refused_hook(place, lambda: takes_nothing), place, "takes_nothing")
-
-
-def returning(value: Any) -> Callable[..., Any]:
-    def returns(*given: Any) -> Any:
-        return value
-
-    return returns
+    assert_error_is_torchs_and_the_hook_is_named(place, takes_nothing)
 
 
 INVALID_RETURN_VALUES = {
     "a text": ("tensor_hook", "no tensor"),
-    "another shape": ("tensor_hook", torch.ones(3)),
     "another type": ("tensor_hook of a leaf", torch.tensor(1.0, dtype=torch.float64)),
-    "a tensor where nothing is taken": ("post_accumulate_hook", torch.tensor(1.0)),
     "a number where nothing is taken": ("post_accumulate_hook", 3),
     "too many for a node": ("node_pre_hook", (torch.tensor(1.0), torch.tensor(1.0))),
-    "a number for a node": ("node_pre_hook of a leaf", 3),
     "too few after a node": ("node_post_hook", ()),
     "no pair of args and kwargs": ("forward_pre_hook kwargs", 3),
     "too many grad_outputs": ("full_backward_pre_hook", (torch.tensor(1.0), torch.tensor(1.0))),
-    "too many grad_inputs": ("full_backward_hook", (torch.tensor(1.0), torch.tensor(1.0))),
     "a grad_input of another shape": ("full_backward_hook", (torch.ones(3),)),
     "no tensors before a step": ("step_pre_hook", 3),
 }
@@ -141,7 +114,10 @@ INVALID_RETURN_VALUES = {
 @needs_saved_tensors
 @pytest.mark.parametrize(("place", "value"), INVALID_RETURN_VALUES.values(), ids=INVALID_RETURN_VALUES)
 def test_a_hook_with_an_invalid_return_value_is_named(place: str, value: Any) -> None:
-    assert_hook_is_named(record_refused_hook(place, lambda: returning(value)), place, "returns")
+    def returns(*given: Any) -> Any:
+        return value
+
+    assert_error_is_torchs_and_the_hook_is_named(place, returns)
 
 
 # -- tensors that cannot be measured
@@ -151,22 +127,14 @@ class Tagged(torch.Tensor):
     """A tensor subclass."""
 
 
-def nested_tensor() -> torch.Tensor:
-    return torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], requires_grad=True)
-
-
 TENSORS: dict[str, tuple[Callable[[], torch.Tensor], str | None]] = {
     "meta": (lambda: torch.ones(2, device="meta", requires_grad=True), "meta"),
     "sparse": (lambda: torch.eye(2).to_sparse().requires_grad_(), "sparse_coo"),
     "sparse rows": (lambda: torch.eye(2).to_sparse_csr().requires_grad_(), "sparse_csr"),
     "quantized": (lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8), "quantized"),
-    "nested": (nested_tensor, "nested"),
+    "nested": (lambda: torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], requires_grad=True), "nested"),
     "subclass": (lambda: torch.ones(2).as_subclass(Tagged).requires_grad_(), "Tagged"),
-    "complex": (lambda: torch.ones(2, dtype=torch.complex64, requires_grad=True), None),
-    "half": (lambda: torch.ones(2, dtype=torch.float16, requires_grad=True), None),
-    "whole numbers": (lambda: torch.ones(2, dtype=torch.int8), None),
     "truths": (lambda: torch.ones(2, dtype=torch.bool), None),
-    "empty": (lambda: torch.ones(0, requires_grad=True), None),
     "large and complex": (lambda: torch.ones(200, dtype=torch.complex128, requires_grad=True), None),
     "expanded": (lambda: torch.ones(1, requires_grad=True).expand(100), None),
 }
@@ -192,15 +160,7 @@ def test_an_unusual_tensor_passes_through_a_module_and_back(make: Any, kind: str
     assert trace.player().steps == len(trace.steps)
 
 
-def test_a_model_on_the_meta_device_is_recorded_without_numbers() -> None:
-    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU()).to("meta")
-    with hv.record(net) as trace:
-        net(torch.ones(1, 2, device="meta")).sum().backward()
-    values = {step.after.text() for step in trace.steps if step.kind in ("call", "forward", "accumulate")}
-    assert values == {"not shown (meta tensor)"} and trace.notes == []
-
-
-@pytest.mark.parametrize("transform", [torch.func.grad, torch.vmap, torch.func.jacrev])
+@pytest.mark.parametrize("transform", [torch.func.grad, torch.vmap])
 def test_tensors_of_torch_func_are_not_shown(transform: Any) -> None:
     net = Doubled()
     net.register_forward_hook(silent("looks"))
@@ -222,17 +182,10 @@ class Unfinished(nn.Module):
         pass
 
 
-def test_an_uninitialised_module_among_the_variables_does_not_prevent_recording() -> None:
-    unfinished, x = Unfinished(), leaf(3.0)
-    with hv.record() as trace:
-        (x * 2).backward()
-    assert trace.notes == [] and steps_of(trace, "accumulate", "x")
-    assert isinstance(unfinished, nn.Module)
-
-
 def test_an_uninitialised_module_can_be_recorded_and_has_no_submodules() -> None:
     unfinished, x = Unfinished(), leaf(3.0)
-    with hv.record(unfinished) as trace:
-        (x * 2).backward()
-    (note,) = trace.notes
-    assert note.startswith("unfinished was not called") and steps_of(trace, "accumulate", "x")
+    for given in ((), (unfinished,)):
+        with hv.record(*given) as trace:
+            (x * 2).backward()
+        assert [note.startswith("unfinished was not called") for note in trace.notes] == [True] * len(given)
+        assert steps_of(trace, "accumulate", "x")

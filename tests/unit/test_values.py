@@ -33,74 +33,50 @@ def test_statistics_match_torch(numbers: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "size"),
-    [(torch.float16, 64), (torch.float16, 65), (torch.bfloat16, 5000), (torch.float32, 65), (torch.float64, 5000)],
+    ("dtype", "size", "number"),
+    [(torch.float16, 64, 300.0), (torch.float16, 65, 300.0), (torch.bfloat16, 5000, 300.0), (torch.float32, 99, 3e38)],
     ids=str,
 )
-def test_statistics_of_half_precision_are_accumulated_wider(dtype: torch.dtype, size: int) -> None:
-    tensor = torch.full((size,), 300.0, dtype=dtype)
+def test_sums_are_accumulated_in_a_wider_type(dtype: torch.dtype, size: int, number: float) -> None:
+    tensor = torch.full((size,), number, dtype=dtype)
     value = Value.of(tensor)
-    number = tensor[0].item()
-    assert value.mean == pytest.approx(number)
-    assert value.norm == pytest.approx(number * math.sqrt(size))
-    assert (value.min, value.max, value.inf) == (number, number, 0)
-
-
-def test_an_overflowing_sum_is_not_counted_as_inf() -> None:
-    value = Value.of(torch.full((1000,), 3e38))
-    assert value.mean == pytest.approx(3e38, rel=1e-6)
-    assert value.norm == pytest.approx(3e38 * math.sqrt(1000), rel=1e-6)
-    assert value.inf == 0
+    exact = tensor[0].item()
+    assert value.mean == pytest.approx(exact, rel=1e-6)
+    assert value.norm == pytest.approx(exact * math.sqrt(size), rel=1e-6)
+    assert (value.min, value.max, value.inf) == (exact, exact, 0)
 
 
 @pytest.mark.parametrize("size", [10, 1000])
 def test_inf_and_nan_are_counted(size: int) -> None:
     tensor = torch.ones(size)
-    tensor[:3] = torch.tensor([math.inf, -math.inf, math.nan])
+    tensor[0] = math.inf
+    value = Value.of(tensor)
+    assert (value.min, value.max, value.mean, value.norm) == (1, math.inf, math.inf, math.inf)
+    tensor[1:3] = torch.tensor([-math.inf, math.nan])
     value = Value.of(tensor)
     assert (value.nan, value.inf) == (1, 2)
     assert all(map(math.isnan, (value.min, value.max, value.mean, value.norm)))
 
 
-@pytest.mark.parametrize("size", [10, 1000])
-def test_min_and_max_are_known_with_inf_only(size: int) -> None:
-    tensor = torch.ones(size)
-    tensor[0] = math.inf
-    value = Value.of(tensor)
-    assert (value.min, value.max, value.mean, value.norm) == (1, math.inf, math.inf, math.inf)
-
-
-@pytest.mark.parametrize("shape", [(), (64,), (2, 4, 8)])
+@pytest.mark.parametrize("shape", [(), (2, 4, 8), (5, 13)])
 def test_up_to_64_numbers_are_stored(shape: tuple[int, ...]) -> None:
     tensor = torch.arange(math.prod(shape), dtype=torch.float32).reshape(shape)
-    assert Value.of(tensor).tolist() == tensor.tolist()
+    value = Value.of(tensor)
+    assert value.tolist() == (tensor.tolist() if tensor.numel() <= 64 else None)
+    assert (value.mean, value.shape) == (tensor.mean().item(), shape)
 
 
-@pytest.mark.parametrize("shape", [(65,), (5, 13)])
-def test_of_more_than_64_numbers_only_statistics_are_stored(shape: tuple[int, ...]) -> None:
-    value = Value.of(torch.ones(shape))
-    assert value.tolist() is None
-    assert (value.mean, value.shape) == (1, shape)
-
-
-@pytest.mark.parametrize("shape", [(0,), (3, 0)])
-def test_an_empty_tensor_has_a_value(shape: tuple[int, ...]) -> None:
-    value = Value.of(torch.zeros(shape))
-    assert (value.shape, value.norm, value.nan, value.zero) == (shape, 0, 0, 0)
+def test_an_empty_tensor_has_a_value() -> None:
+    value = Value.of(torch.zeros(3, 0))
+    assert (value.shape, value.norm, value.nan, value.zero) == ((3, 0), 0, 0, 0)
     assert math.isnan(value.mean)
     assert value.text() and value.block()
 
 
 @pytest.mark.parametrize(
     "tensor",
-    [
-        torch.ones(1).expand(100, 10),
-        torch.arange(300.0).reshape(10, 30).t(),
-        torch.arange(400.0)[::3],
-        torch.arange(100.0).reshape(1, 100).expand(50, 100),
-        torch.zeros(200),
-    ],
-    ids=["expanded", "transposed", "strided", "partly expanded", "zeros"],
+    [torch.arange(300.0).reshape(10, 30).t(), torch.arange(400.0)[::3], torch.arange(100.0).expand(50, 100)],
+    ids=["transposed", "strided", "expanded"],
 )
 def test_the_layout_of_a_tensor_does_not_change_its_statistics(tensor: torch.Tensor) -> None:
     value, copy = Value.of(tensor), tensor.contiguous().double()
@@ -110,9 +86,7 @@ def test_the_layout_of_a_tensor_does_not_change_its_statistics(tensor: torch.Ten
     assert value.zero == int((copy == 0).sum())
 
 
-@pytest.mark.parametrize(
-    ("dtype", "size"), [(torch.int64, 4), (torch.int64, 400), (torch.uint8, 400), (torch.bool, 4), (torch.bool, 400)]
-)
+@pytest.mark.parametrize(("dtype", "size"), [(torch.int64, 4), (torch.uint8, 400), (torch.bool, 400)])
 def test_integers_and_booleans_have_statistics(dtype: torch.dtype, size: int) -> None:
     value = Value.of(torch.tensor([0, 1] * (size // 2)).to(dtype))
     assert (value.min, value.max, value.mean, value.zero) == (0, 1, 0.5, size // 2)
@@ -152,6 +126,9 @@ def test_numbers_are_formatted_briefly() -> None:
     numbers = Value.of(torch.tensor([8.0, 0.1 + 0.2, -0.0, 1e-9, math.nan, -math.inf], dtype=torch.float64))
     assert numbers.block() == "[8, 0.3, -0, 1e-09, nan, -inf]"
     assert Value.of(torch.tensor([1 + 2j, -1.5 - 0.5j, 0j])).block() == "[1+2i, -1.5-0.5i, 0+0i]"
+    assert Value.of(torch.arange(8.0).reshape(2, 2, 2)).block() == "[0, 1]\n[2, 3]\n\n[4, 5]\n[6, 7]"
+    assert Value.of(torch.ones(1, 2)).block() == "[[1, 1]]"
+    assert Value.of(torch.ones(2, 1)).block() == "[1]\n[1]"
 
 
 def test_the_short_form_has_numbers_if_they_fit_else_shape_and_norm() -> None:
@@ -159,7 +136,6 @@ def test_the_short_form_has_numbers_if_they_fit_else_shape_and_norm() -> None:
     assert value.text(room=16) == "[[3, 0], [0, 4]]"
     assert value.text(room=15) == "(2, 2) norm 5"
     assert value.text(room=15, shape=False) == "norm 5"
-    assert value.block() == "[3, 0]\n[0, 4]"
 
 
 def test_the_long_form_lists_every_statistic_with_nan_and_inf() -> None:
@@ -168,12 +144,3 @@ def test_the_long_form_lists_every_statistic_with_nan_and_inf() -> None:
     block = Value.of(tensor).block()
     for word in ("shape  (100,)", "dtype  float32", "norm   nan", "zeros  98", "1 NaN", "1 Inf"):
         assert word in block
-
-
-def test_matrices_of_a_block_are_separated_by_blank_lines() -> None:
-    assert Value.of(torch.arange(8.0).reshape(2, 2, 2)).block() == "[0, 1]\n[2, 3]\n\n[4, 5]\n[6, 7]"
-
-
-def test_a_matrix_of_one_row_or_column_keeps_its_brackets() -> None:
-    assert Value.of(torch.ones(1, 2)).block() == "[[1, 1]]"
-    assert Value.of(torch.ones(2, 1)).block() == "[1]\n[1]"
