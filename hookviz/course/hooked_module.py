@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from hookviz.course import engine
+from hookviz.course import engine, mistaken_engines
 from hookviz.course.judges import Feedback, call_safely, check_callable
 from hookviz.course.random_graphs import GRAPHS, KINDS, run_module_program
 
 _MODULE_MISTAKES = {
-    "pre_lost": engine.LosesForwardPreHooks,
-    "forward_lost": engine.LosesForwardHooks,
-    "entrance_early": engine.EntersEarly,
-    "exit_early": engine.ExitsEarly,
-    "old_node": engine.HasNoEntrance,
+    "pre_lost": mistaken_engines.LosesForwardPreHooks,
+    "forward_lost": mistaken_engines.LosesForwardHooks,
+    "entrance_early": mistaken_engines.EntersEarly,
+    "exit_early": mistaken_engines.ExitsEarly,
+    "old_node": mistaken_engines.HasNoEntrance,
 }
 _CALLS = {"forward_pre": "hook(self, (x,))", "forward": "hook(self, (x,), output)"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.course import engine
+from hookviz.course import engine, mistaken_engines
 from hookviz.course.hooked_module import judge_module
 from hookviz.course.judges import (
     EndlessLoopError,
@@ -311,37 +311,37 @@ def _explain_backward(answer: Any) -> Feedback | None:
 
 
 _NODE_MISTAKES = {
-    "no_hooks": engine.HasNoHooks,
-    "no_pre_hooks": engine.HasNoPreHooks,
-    "no_post_hooks": engine.HasNoPostHooks,
-    "retains_first": engine.RetainsFirst,
-    "retains_last": engine.RetainsLast,
-    "pre_first": engine.PreHooksFirst,
-    "pre_lost": engine.LosesPreHooks,
-    "post_lost": engine.LosesPostHooks,
-    "pre_no_tuple": engine.GivesPreHooksNoTuple,
-    "post_one": engine.CallsPostHooksWithOne,
-    "post_old": engine.GivesOldGradient,
-    "not_unpacked": engine.DoesNotUnpack,
-    "no_tuple": engine.GivesNoTuple,
-    "exchanged": engine.ExchangesTuples,
-    "after": engine.HooksAfterNode,
+    "no_hooks": mistaken_engines.HasNoHooks,
+    "no_pre_hooks": mistaken_engines.HasNoPreHooks,
+    "no_post_hooks": mistaken_engines.HasNoPostHooks,
+    "retains_first": mistaken_engines.RetainsFirst,
+    "retains_last": mistaken_engines.RetainsLast,
+    "pre_first": mistaken_engines.PreHooksFirst,
+    "pre_lost": mistaken_engines.LosesPreHooks,
+    "post_lost": mistaken_engines.LosesPostHooks,
+    "pre_no_tuple": mistaken_engines.GivesPreHooksNoTuple,
+    "post_one": mistaken_engines.CallsPostHooksWithOne,
+    "post_old": mistaken_engines.GivesOldGradient,
+    "not_unpacked": mistaken_engines.DoesNotUnpack,
+    "no_tuple": mistaken_engines.GivesNoTuple,
+    "exchanged": mistaken_engines.ExchangesTuples,
+    "after": mistaken_engines.HooksAfterNode,
 }
 _VALUE_MISTAKES = {
-    "nothing_kept": engine.KeepsNothing,
-    "overwrites": engine.Overwrites,
-    "first": engine.KeepsFirst,
+    "nothing_kept": mistaken_engines.KeepsNothing,
+    "overwrites": mistaken_engines.Overwrites,
+    "first": mistaken_engines.KeepsFirst,
 }
 _BACKWARD_MISTAKES = {
-    "runs_nothing": engine.does_nothing,
-    "stops": engine.stops_early,
-    "recursion": engine.recurses,
-    "no_wait": engine.does_not_wait,
-    "each_part": engine.queues_each_part,
-    "first_part": engine.waits_for_one,
-    "forgets": engine.forgets_what_arrived,
-    "newest": engine.takes_newest,
-    "oldest": engine.takes_oldest,
+    "runs_nothing": mistaken_engines.does_nothing,
+    "stops": mistaken_engines.stops_early,
+    "recursion": mistaken_engines.recurses,
+    "no_wait": mistaken_engines.does_not_wait,
+    "each_part": mistaken_engines.queues_each_part,
+    "first_part": mistaken_engines.waits_for_one,
+    "forgets": mistaken_engines.forgets_what_arrived,
+    "newest": mistaken_engines.takes_newest,
+    "oldest": mistaken_engines.takes_oldest,
 }
 
 

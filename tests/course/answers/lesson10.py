@@ -6,7 +6,7 @@ from typing import Any
 
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.course import engine, lesson10
+from hookviz.course import engine, lesson10, mistaken_engines
 from tests.course.answers.common import raises
 
 # register and through
@@ -297,7 +297,7 @@ class RunsTheLastFirst(engine.Module):
 def module_in_steps(call_forward: Any = None, entrance: Any = None, leave: Any = None) -> Any:
     """A module, one of whose steps may be another."""
 
-    class InSteps(engine.LosesForwardHooks):
+    class InSteps(mistaken_engines.LosesForwardHooks):
         def __call__(self, x: Any) -> Any:
             x = (entrance or InSteps.enter)(self, self.call_pre_hooks(x))
             output = (call_forward or InSteps.call_forward_hooks)(self, x, self.forward(x))
@@ -367,21 +367,21 @@ WRONG: dict[str, list[Any]] = {
     "10.3": [
         RunsBackToFront,
         KnowsOnlyOne,
-        engine.HasNoHooks,
-        engine.HasNoPreHooks,
-        engine.HasNoPostHooks,
-        engine.RetainsFirst,
-        engine.RetainsLast,
-        engine.PreHooksFirst,
-        engine.LosesPreHooks,
-        engine.LosesPostHooks,
-        engine.DoesNotUnpack,
-        engine.GivesPreHooksNoTuple,
-        engine.CallsPostHooksWithOne,
-        engine.GivesOldGradient,
-        engine.GivesNoTuple,
-        engine.ExchangesTuples,
-        engine.HooksAfterNode,
+        mistaken_engines.HasNoHooks,
+        mistaken_engines.HasNoPreHooks,
+        mistaken_engines.HasNoPostHooks,
+        mistaken_engines.RetainsFirst,
+        mistaken_engines.RetainsLast,
+        mistaken_engines.PreHooksFirst,
+        mistaken_engines.LosesPreHooks,
+        mistaken_engines.LosesPostHooks,
+        mistaken_engines.DoesNotUnpack,
+        mistaken_engines.GivesPreHooksNoTuple,
+        mistaken_engines.CallsPostHooksWithOne,
+        mistaken_engines.GivesOldGradient,
+        mistaken_engines.GivesNoTuple,
+        mistaken_engines.ExchangesTuples,
+        mistaken_engines.HooksAfterNode,
         SendsNothing,
         RunsNoTensorHooks,
         RunsTensorHooksTwice,
@@ -391,9 +391,9 @@ WRONG: dict[str, list[Any]] = {
     ],
     "10.4": [
         KnowsOnlyTwo,
-        engine.KeepsNothing,
-        engine.Overwrites,
-        engine.KeepsFirst,
+        mistaken_engines.KeepsNothing,
+        mistaken_engines.Overwrites,
+        mistaken_engines.KeepsFirst,
         Doubles,
         AddsTwice,
         SendsNone,
@@ -402,17 +402,17 @@ WRONG: dict[str, list[Any]] = {
     "10.5": [1, 2, 10, 11, 20, 512, 1023, 2047, 2048, 5],
     "10.6": [
         skips_post_hooks,
-        engine.does_nothing,
-        engine.stops_early,
-        engine.recurses,
-        engine.does_not_wait,
-        engine.waits_for_one,
-        engine.queues_each_part,
-        engine.forgets_what_arrived,
-        engine.takes_newest,
-        engine.takes_oldest,
-        engine.keeps_what_it_took,
-        engine.empties_too_late,
+        mistaken_engines.does_nothing,
+        mistaken_engines.stops_early,
+        mistaken_engines.recurses,
+        mistaken_engines.does_not_wait,
+        mistaken_engines.waits_for_one,
+        mistaken_engines.queues_each_part,
+        mistaken_engines.forgets_what_arrived,
+        mistaken_engines.takes_newest,
+        mistaken_engines.takes_oldest,
+        mistaken_engines.keeps_what_it_took,
+        mistaken_engines.empties_too_late,
         has_its_own_buffer,
         runs_with_half,
         run_queue(run=runs_twice),
@@ -425,11 +425,11 @@ WRONG: dict[str, list[Any]] = {
     "10.7": [
         without("forward_pre"),
         ForgetsNodes,
-        engine.LosesForwardPreHooks,
-        engine.LosesForwardHooks,
-        engine.EntersEarly,
-        engine.ExitsEarly,
-        engine.HasNoEntrance,
+        mistaken_engines.LosesForwardPreHooks,
+        mistaken_engines.LosesForwardHooks,
+        mistaken_engines.EntersEarly,
+        mistaken_engines.ExitsEarly,
+        mistaken_engines.HasNoEntrance,
         module_in_steps(call_forward=gives_no_tuple),
         module_in_steps(entrance=enters_with("")),
         module_in_steps(entrance=enters_with("at_the_entrance", inputs=False)),
