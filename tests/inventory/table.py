@@ -21,5 +21,7 @@ def read_promises() -> list[Promise]:
     """Read the rows of all kinds."""
     kinds = tomllib.loads(FEATURES.read_text(encoding="utf-8"))
     return [
-        Promise(kind, name, row["stays"], row.get("note", "")) for kind, rows in kinds.items() for name, row in rows.items()
+        Promise(kind, name, row["stays"], row.get("note", ""))
+        for kind, rows in kinds.items()
+        for name, row in rows.items()
     ]

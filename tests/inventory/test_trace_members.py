@@ -25,7 +25,6 @@ def record_pass(*, hooked: bool = True) -> hv.Trace:
 
 
 def write(trace: hv.Trace, name: str, folder: Path) -> bytes:
-    """Write a trace with the method that fits the name."""
     path = folder / name
     {".html": trace.to_html, ".json": trace.save, ".png": trace.animate}[path.suffix](path)
     return path.read_bytes()
