@@ -22,7 +22,7 @@ from .programs import ACTIONS, OPS, PLACES, Program, program_strategy
 from .silent_hooks import SILENT
 from .wrong import HARMLESS, WRONG, WRONG_ABOUT_SILENCE
 
-PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 2_000))
+PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 700))
 """The number of programs; set it higher for a longer search."""
 EVERY_RUN = settings(
     max_examples=PROGRAMS,
