@@ -52,8 +52,6 @@ def test_sessions_that_make_calls_exist() -> None:
 
 
 class NotedSession:
-    """Notes what a session would install and run."""
-
     def __init__(self, folder: Path) -> None:
         self.env_dir, self.env, self.posargs = folder, dict[str, Any](), ("-x",)
         self.chdir = nullcontext

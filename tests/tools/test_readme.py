@@ -50,7 +50,6 @@ PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().
 
 
 def programs_per_run(file: str) -> int:
-    """The default number of programs that a test in tests/proof runs."""
     [count] = re.findall(r'"HOOKVIZ_PROGRAMS", ([\d_]+)\)', (ROOT / "tests" / "proof" / file).read_text())
     return int(count)
 
@@ -126,7 +125,6 @@ def test_page_on_findings_explains_every_kind() -> None:
 
 
 def read_keys(page: str) -> set[str]:
-    """The keys in the table of a page."""
     table = re.search(r"\| key \|.+?\n\n", page, re.DOTALL)
     assert table
     rows = re.findall(r"(?m)^\| (?!key |---)(.+?) \|", table[0])
