@@ -12,6 +12,7 @@ from torch.autograd.graph import register_multi_grad_hook
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
+from hookviz.trace import KINDS
 from tests.scenes import leaf
 
 
@@ -160,3 +161,7 @@ def test_program_makes_a_step_of_the_kind(kind: str, tmp_path: Path, request: py
     steps = [step for step in trace.steps if step.kind == kind]
     assert steps, trace.text()
     assert steps[0].sentence
+
+
+def test_each_kind_has_a_program() -> None:
+    assert {*PROGRAMS} == {*KINDS}
