@@ -7,15 +7,7 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
-from .mutants import (
-    KINDS_OF_TRACE,
-    MEGABYTES,
-    peak_megabytes,
-    quick_layouts,
-    time_limit,
-    try_mutant,
-    undamaged,
-)
+from .mutants import KINDS_OF_TRACE, MEGABYTES, peak_megabytes, quick_layouts, time_limit, try_mutant, undamaged
 
 MUTANTS = int(os.environ.get("HOOKVIZ_MUTANTS", 120))
 """The number of files; set it higher for a longer search."""

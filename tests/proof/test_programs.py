@@ -26,11 +26,7 @@ from .wrong import HARMLESS, WRONG, WRONG_ABOUT_SILENCE
 PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 700))
 """The number of programs; set it higher for a longer search."""
 EVERY_RUN = settings(
-    max_examples=PROGRAMS,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
+    max_examples=PROGRAMS, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 
 

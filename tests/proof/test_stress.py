@@ -23,14 +23,14 @@ def record_and_show(loss, *models):
     return trace
 """
 CASES = {
-    "a chain of 3,000 ops with a hook on each": """
+    "a chain of 1,500 ops with a hook on each": """
 y = x = torch.tensor(1.0, requires_grad=True)
-for _ in range(3_000):
+for _ in range(1_500):
     y = y * 1.0001
     y.register_hook(lambda grad: grad)
 trace = record_and_show(y)""",
-    "a fan of 3,000 inputs": """
-xs = [torch.tensor(1.0, requires_grad=True) for _ in range(3_000)]
+    "a fan of 1,500 inputs": """
+xs = [torch.tensor(1.0, requires_grad=True) for _ in range(1_500)]
 trace = record_and_show(torch.stack(xs).sum())""",
     "a chain of 1,000 views with edits in place": """
 y = torch.ones(4, requires_grad=True) * 1

@@ -33,11 +33,7 @@ def read_yaml(path: Path) -> Any:
 
 @pytest.mark.parametrize(
     ("schema", "paths"),
-    [
-        ("github-workflows", WORKFLOWS),
-        ("github-issue-forms", FORMS),
-        ("citation-file-format", [ROOT / "CITATION.cff"]),
-    ],
+    [("github-workflows", WORKFLOWS), ("github-issue-forms", FORMS), ("citation-file-format", [ROOT / "CITATION.cff"])],
 )
 def test_file_follows_its_schema(schema: str, paths: list[Path]) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", *map(str, paths)]
