@@ -102,8 +102,6 @@ WAYS: Mapping[str, Callable[[nn.Module, str], Any]] = {
     "torch.compile(function)": lambda net, backend: torch.compile(lambda x: net(x), backend=backend),
 }
 """How the model is compiled."""
-WHEN = ("before", "after", "later")
-"""When a hook is registered: before the model is compiled, then, or after the first call of what was compiled."""
 
 
 class Case(NamedTuple):
@@ -111,6 +109,7 @@ class Case(NamedTuple):
     place: str
     way: str
     when: str
+    """When the hook is registered: before the model is compiled, after it, or later: after the first call."""
     backend: str = "eager"
 
 

@@ -245,14 +245,6 @@ def as_plain_data(thing: Any) -> Any:
     return repr(thing)
 
 
-GLOBAL_HOOK_DICTS = (
-    "_global_forward_pre_hooks",
-    "_global_forward_hooks",
-    "_global_backward_pre_hooks",
-    "_global_backward_hooks",
-)
-
-
 def hooks_of_modules(net: nn.Module) -> list[Any]:
     """The attributes of the modules, and the kinds of keys in all hook dicts, in order."""
     found: list[Any] = [sorted(vars(module)) for module in net.modules()]
