@@ -10,7 +10,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 STAGES = tuple(f"stage{number}" for number in range(1, 9))
-PLACES = (*STAGES, "head")
+PLACES = STAGES
 COUNT = 3
 """The faults of a patient."""
 
@@ -19,7 +19,6 @@ PLACES_OF_KIND: dict[str, tuple[str, ...]] = {
     "called_by_forward": STAGES,
     "cut": _AFTER_FIRST,  # nothing stands before the first stage that could lose its gradient
     "dead_units": STAGES,
-    "double_softmax": ("head",),
     "edits_in_place": STAGES,
     "frozen": _AFTER_FIRST,
     "huge_weights": STAGES,
@@ -37,12 +36,11 @@ PLACES_OF_KIND: dict[str, tuple[str, ...]] = {
 """Kind of a fault → the places where it can be found."""
 SEEN_IN_BACKWARD = {"edits_in_place", "frozen", "not_in_optimizer", "one_sided", "scaled_gradient", "vanishing"}
 """Kinds that do not show where no gradient arrives: none of these is drawn before a cut."""
-LOUD = {"cut", "dead_units", "double_softmax", "scaled_gradient", "vanishing"}
+LOUD = {"cut", "dead_units", "scaled_gradient", "vanishing"}
 """Kinds that disturb the training. A patient has at least one of them in a loud place, so it looks ill at once."""
 QUIET = {("cut", "stage2"), ("scaled_gradient", "stage2")}
 """Where a loud kind disturbs little: only the first stage stays as it was."""
 READ_OFF = {
-    "double_softmax",
     "frozen",
     "huge_weights",
     "norm_in_eval",
@@ -56,7 +54,7 @@ DETECTOR_KINDS = tuple(kind for kind in PLACES_OF_KIND if kind not in READ_OFF)
 """Kinds for which a detector counts."""
 HAVE_IT, HAVE_IT_NOT = 10, 10
 """How many patients on which a detector is tried have its kind, and how many do not."""
-NAMED_BY_HOOKVIZ = {"called_by_forward", "cut", "double_softmax", "scaled_gradient"}
+NAMED_BY_HOOKVIZ = {"called_by_forward", "cut", "scaled_gradient"}
 """Kinds whose place stands in the findings of a recording: a patient has at most one of them."""
 LOOK_ALIKES = {
     "called_by_forward": ("shared_weights", "wrong_copy"),
@@ -137,7 +135,7 @@ def _share(kinds: Sequence[str]) -> int:
     """Of six draws of these kinds, how many are taken: so each kind comes about as often as the others."""
     if not (NAMED_BY_HOOKVIZ - LOUD).isdisjoint(kinds):
         return 6
-    return 2 if not (LOUD - NAMED_BY_HOOKVIZ).isdisjoint(kinds) else 4
+    return 4 if "scaled_gradient" in kinds else 3
 
 
 def is_loud(fault: Fault) -> bool:
@@ -163,6 +161,40 @@ def draw_trial(kind: str, seed: str) -> list[tuple[Fault, ...]]:
         used.update(kinds)
         patients.append(_draw_places(draw, kinds))
     return draw.sample(patients, len(patients))
+
+
+PRACTICE = "practice-"
+"""How the number of a patient begins that is only for practice."""
+
+
+def is_practice(seed: str) -> bool:
+    """Whether a patient is only for practice.
+
+    >>> is_practice("practice-5"), is_practice("5")
+    (True, False)
+    """
+    return seed.startswith(PRACTICE)
+
+
+def previous_number(seed: str) -> str | None:
+    """Return the number whose three tries must be used up before this one; None for a first number.
+
+    >>> previous_number("47b"), previous_number("47c"), previous_number("47"), previous_number("practice-5b")
+    ('47', '47b', None, None)
+    """
+    found = re.fullmatch(r"(.*\d)([b-z])", seed)
+    if found is None or is_practice(seed):
+        return None
+    return found[1] + ("" if found[2] == "b" else chr(ord(found[2]) - 1))
+
+
+def next_number(seed: str) -> str:
+    """Return the number that follows when three tries are used up.
+
+    >>> next_number("47"), next_number("47b")
+    ('47b', '47c')
+    """
+    return f"{seed[:-1]}{chr(ord(seed[-1]) + 1)}" if previous_number(seed) else f"{seed}b"
 
 
 def name_patient(kind: str, seed: str, number: int) -> str:
@@ -207,10 +239,3 @@ def can_be_found(faults: Sequence[Fault]) -> bool:
     cuts = [fault.place for fault in faults if fault.kind == "cut"]
     needing = [fault.place for fault in faults if fault.kind in SEEN_IN_BACKWARD]
     return len(set(places)) == len(places) and all(place >= cut for place in needing for cut in cuts)
-
-
-def region(fault: Fault) -> list[str]:
-    """Return three places next to each other, of which one is right, for a hint."""
-    at = PLACES.index(fault.place)
-    start = min(max(at - fault.variant % 3, 0), len(PLACES) - 3)
-    return list(PLACES[start : start + 3])

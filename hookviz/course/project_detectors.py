@@ -1,7 +1,7 @@
 """Try the detectors of a student on patients that nobody has seen."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,8 @@ from hookviz.course.fault_draw import (
     name_patient,
 )
 from hookviz.course.project_grading import read_place
-from hookviz.course.project_patient import Patient, build_patient
-from hookviz.course.project_reasons import project_texts
+from hookviz.course.project_patient import Patient, build_patient, count_registrations
+from hookviz.course.project_reasons import list_faults, project_texts
 from hookviz.course.verdict import Verdict
 
 EXERCISE = "project.detectors"
@@ -45,41 +45,47 @@ class Trial:
     """Patients on which it raised an error, or returned something else than places."""
     error: str = ""
     """What it raised or returned the first time it failed."""
-    examples: dict[str, str] = field(default_factory=dict)
-    """Way of being wrong → the first patient on which it was wrong in this way."""
+    examples: list[str] = field(default_factory=list)
+    """For each way of being wrong: the first such patient, what was named and what it has."""
 
     @property
     def passed(self) -> bool:
         """Whether it was right often enough."""
         return self.right >= PASS_COUNT
 
-    def count(self, patient: str, found: set[str], places: set[str]) -> None:
-        """Count one patient, with its kind at these places; none if it does not have the kind."""
+    def count(self, patient: str, found: set[str], faults: Sequence[Fault]) -> None:
+        """Count one patient on which it named these places."""
+        places = {place for fault in faults if fault.kind == self.kind for place in fault.places}
         self.right += found <= places and bool(found) == bool(places)
         if not found and places:
             self.silent += 1
-            self.examples.setdefault("silent", patient)
+            if self.silent == 1:
+                self._note("silent", patient=patient, faults=list_faults(faults))
         if not found <= places:
             self.false += 1
-            self.examples.setdefault("false", patient)
+            if self.false == 1:
+                named = ", ".join(sorted(found))
+                self._note("false", patient=patient, faults=list_faults(faults), found=named)
 
     def count_error(self, patient: str, error: str) -> None:
         """Count one patient on which it failed."""
         self.failed += 1
-        self.error = self.error or error
-        self.examples.setdefault("failed", patient)
+        if self.failed == 1:
+            self.error = error
+            self._note("failed", patient=patient)
+
+    def _note(self, way: str, **values: str) -> None:
+        self.examples.append(project_texts()[f"trial.first_{way}"].format(**values))
 
     def explain(self) -> str:
-        """Say how often it was right, and for each way in which it was wrong the first such patient, but no place."""
+        """Say how often it was right, and for each way in which it was wrong the first such patient."""
         texts = project_texts()
         said = texts["trial.counts"].format(
             kind=self.kind, right=self.right, patients=self.patients, silent=self.silent, false=self.false
         )
         if self.failed:
             said += texts["trial.failed"].format(failed=self.failed, error=self.error)
-        for way, patient in self.examples.items():
-            said += texts[f"trial.first_{way}"].format(patient=patient)
-        return said
+        return said + "".join(self.examples)
 
 
 def grade_detectors(detectors: Any) -> tuple[Verdict, str | None]:
@@ -129,22 +135,21 @@ def try_detector(kind: str, detector: Detector, seed: str) -> Trial:
         if found is None:
             trial.count_error(name, error)
         else:
-            trial.count(name, found, _places_of(kind, faults))
+            trial.count(name, found, faults)
     return trial
-
-
-def _places_of(kind: str, faults: Iterable[Fault]) -> set[str]:
-    return {place for fault in faults if fault.kind == kind for place in fault.places}
 
 
 def _run(detector: Detector, patient: Patient) -> tuple[set[str] | None, str]:
     """Return the places that a detector names; or None, and what went wrong."""
+    before = count_registrations()
     try:
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             answer = detector(patient)
         given = [] if answer is None else [answer] if isinstance(answer, str) else list(answer)
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
+    if count_registrations() == before:
+        return None, project_texts()["trial.no_hook"]
     places = [read_place(place) for place in given if place != ""]
     found = {place for place in places if place is not None}
     if None in places:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.hooks import RemovableHandle
 
 from hookviz.course.fault_draw import STAGES, Fault, NumberSource, draw_faults, find_in_trial
 from hookviz.course.project_reasons import project_texts
@@ -19,6 +20,15 @@ from hookviz.course.sick_net import read_digits
 
 Tensor = torch.Tensor
 WIDTH, PIXELS, CLASSES, BATCH = 24, 64, 10, 600
+
+
+_own_hooks: list[int] = []
+"""How many hooks each patient and twin was built with."""
+
+
+def count_registrations() -> int:
+    """Count the hooks that this program has registered so far, without those that patients are built with."""
+    return RemovableHandle.next_id - sum(_own_hooks)
 
 
 def leave_as_it_is(x: Tensor) -> Tensor:
@@ -32,10 +42,11 @@ def call(layer: nn.Module, x: Tensor) -> Any:
 
 
 def make_hook(action: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a hook that does ``action``: so all hooks of a patient look alike."""
+    """Make a hook that does ``action``: all hooks of a patient look alike, also in the lists of hookviz."""
+    actions = [action]  # hookviz names a function that a hook holds, but not what stands in a list
 
     def hook(*given: Any) -> Any:
-        return action(*given)
+        return actions[0](*given)
 
     return hook
 
@@ -96,7 +107,6 @@ class Network(nn.Module):
         for name in STAGES:
             self.add_module(name, Stage(PIXELS if name == STAGES[0] else WIDTH))
         self.head = nn.Linear(WIDTH, CLASSES)
-        self.leave: Callable[[Tensor], Tensor] = make_way(leave_as_it_is)
 
     def stage(self, name: str) -> Stage:
         """Return a stage by its name."""
@@ -108,7 +118,8 @@ class Network(nn.Module):
         """Return ten scores for each image."""
         for name in STAGES:
             images = self.stage(name)(images)
-        return self.leave(self.head(images))
+        scores: Tensor = self.head(images)
+        return scores
 
 
 @dataclass
@@ -159,11 +170,12 @@ def make_patient(seed: int | str) -> Patient:
 
     Args:
         seed: the number of the patient, such as your student number. The same number makes the same patient, and the
-            random numbers of the program stay as they are. The name of a patient on which a detector was wrong makes
-            that patient again.
+            random numbers of the program stay as they are. A number such as ``"practice-5"`` makes a patient for
+            practice. The name of a patient on which a detector was wrong makes that patient again.
 
     Raises:
         TypeError: ``seed`` is neither a whole number nor a text.
+        ValueError: it is an empty text.
         ModuleNotFoundError: scikit-learn is not installed.
 
     >>> patient = make_patient(1)
@@ -184,6 +196,7 @@ def make_twin(seed: int | str) -> Patient:
 
     Raises:
         TypeError: ``seed`` is neither a whole number nor a text.
+        ValueError: it is an empty text.
         ModuleNotFoundError: scikit-learn is not installed.
 
     >>> twin = make_twin(1)
@@ -209,8 +222,10 @@ def build_patient(seed: str, faults: Iterable[Fault], *, is_twin: bool = False) 
         HIDE[fault.kind](net, fault, actions)
         if fault.kind == "not_in_optimizer":
             left_out |= {id(parameter) for parameter in net.stage(fault.place).parameters()}
+    before = RemovableHandle.next_id
     for name in STAGES:
         _watch(net, name, log[name], actions)
+    _own_hooks.append(RemovableHandle.next_id - before)
     trained = [parameter for parameter in net.parameters() if id(parameter) not in left_out]
     optimizer = torch.optim.SGD(trained, lr=0.05, momentum=0.9)
     return Patient(seed, net, optimizer, images, labels, log, is_twin)
@@ -238,7 +253,10 @@ def read_seed(seed: int | str) -> str:
     """Return the number of a patient as text."""
     if isinstance(seed, bool) or not isinstance(seed, int | str):
         raise TypeError(project_texts()["seed"].format(kind=type(seed).__name__))
-    return str(seed).strip()
+    name = str(seed).strip()
+    if not name:
+        raise ValueError(project_texts()["seed.empty"])
+    return name
 
 
 # -- the faults
@@ -293,10 +311,6 @@ def _cut(net: Network, fault: Fault, actions: Actions) -> None:
 def _kill_units(net: Network, fault: Fault, actions: Actions) -> None:
     with torch.no_grad():
         net.stage(fault.place).norm.bias[: WIDTH * 11 // 12] = -8.0
-
-
-def _add_softmax(net: Network, fault: Fault, actions: Actions) -> None:
-    net.leave = make_way(lambda scores: scores.softmax(1))
 
 
 def _edit_in_place(net: Network, fault: Fault, actions: Actions) -> None:
@@ -372,7 +386,6 @@ HIDE: Mapping[str, Callable[[Network, Fault, Actions], None]] = {
     "called_by_forward": _call_by_forward,
     "cut": _cut,
     "dead_units": _kill_units,
-    "double_softmax": _add_softmax,
     "edits_in_place": _edit_in_place,
     "frozen": _freeze,
     "huge_weights": _enlarge,

@@ -1,10 +1,9 @@
-"""The texts of the final project: the reason of a verdict, and after a pass what each fault was."""
+"""The texts of the final project: the reason of a verdict, and of a patient for practice what each fault is."""
 
 from collections.abc import Iterable, Mapping
 
-from hookviz.course.fault_draw import COUNT, PLACES, Fault
-from hookviz.course.project_case import Case
-from hookviz.course.project_grading import PASS_POINTS, Grade
+from hookviz.course.fault_draw import PLACES, Fault, next_number
+from hookviz.course.project_grading import TRIES, Grade
 from hookviz.course.texts import read_texts
 from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
@@ -20,8 +19,20 @@ def sort_by_place(faults: Iterable[Fault]) -> list[Fault]:
     return sorted(faults, key=lambda fault: PLACES.index(fault.place))
 
 
+def list_faults(faults: Iterable[Fault]) -> str:
+    """List faults by kind and place, in one line.
+
+    >>> list_faults([Fault("leak", ("stage5",)), Fault("shared_weights", ("stage2", "stage3"))])
+    'shared_weights in stage2 and stage3, leak in stage5'
+    """
+    text = project_texts()["trial.fault"]
+    return ", ".join(
+        text.format(kind=fault.kind, place=_(" and ").join(fault.places)) for fault in sort_by_place(faults)
+    )
+
+
 def show_faults(faults: Iterable[Fault]) -> str:
-    """Say for each fault what it was and which measurement shows it."""
+    """Say for each fault what it is and which measurement shows it."""
     texts = project_texts()
     lines = [
         texts["verdict.fault"].format(
@@ -32,28 +43,26 @@ def show_faults(faults: Iterable[Fault]) -> str:
         )
         for fault in sort_by_place(faults)
     ]
-    return "".join(f"\n- {line}" for line in lines)
+    return texts["verdict.faults"] + "".join(f"\n- {line}" for line in lines)
 
 
-def explain_grade(grade: Grade) -> str:
-    """Say how many points there are, and what was right."""
-    texts = project_texts()
-    costs = texts["verdict.costs"].format(cost=f"{grade.cost:.1f}") if grade.cost else ""
-    if grade.score == 1:
-        return texts["verdict.right"].format(costs=costs)
-    key = "verdict.passed" if grade.passed else "verdict.part"
-    counts = texts["verdict.counts"].format(**grade.counts)
-    return texts[key].format(
-        points=f"{grade.points:.1f}", most=grade.most, pass_mark=f"{PASS_POINTS:g}", costs=counts + costs
+def explain_counts(grade: Grade) -> str:
+    """Say how many findings are right, but not which."""
+    return project_texts()["verdict.counts"].format(
+        right=len(grade.right), count=len(grade.findings), needed=grade.needed
     )
 
 
-def explain_next_try(case: Case) -> str:
-    """Say what the next try can reach."""
-    return project_texts()["verdict.next"].format(points=f"{COUNT - case.cost:.1f}")
+def explain_end(grade: Grade) -> str:
+    """Say after the last try of a patient which of its findings are right."""
+    texts = project_texts()
+    reason = texts["verdict.passed"].format(right=len(grade.right)) if grade.passed else explain_counts(grade)
+    for finding in grade.findings:
+        key = "verdict.is_right" if finding in grade.right else "verdict.is_wrong"
+        reason += "\n- " + texts[key].format(kind=finding.kind, place=finding.place)
+    return reason
 
 
-def explain_closed(seed: str, faults: Iterable[Fault]) -> str:
-    """Say that a patient cannot be passed any more, what its faults were, and which patient comes next."""
-    before, after = project_texts()["verdict.closed"].format(pass_mark=f"{PASS_POINTS:g}", seed=seed).split("\n")
-    return before + show_faults(faults) + f"\n{after}"
+def explain_closed(seed: str) -> str:
+    """Say that the tries are used up, and which patient comes next."""
+    return project_texts()["verdict.closed"].format(tries=TRIES, next=next_number(seed))

@@ -101,11 +101,6 @@ def find_dead_units(patient: Patient) -> set[str]:
     return {name for name, output in outputs.items() if (output == 0).all(0).float().mean() > 0.75}
 
 
-def find_double_softmax(patient: Patient) -> set[str]:
-    scores = outputs_of(patient, {"head": patient.net})["head"]
-    return {"head"} if torch.allclose(scores.sum(1), torch.ones(len(scores))) else set()
-
-
 def find_edits_in_place(patient: Patient) -> set[str]:
     return {name for name, effect, _ in effects_on_weights(patient) if effect == "edited"}
 

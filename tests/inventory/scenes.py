@@ -19,7 +19,6 @@ import hookviz as hv
 from tests.browser.conftest import press
 from tests.browser.lab import browser
 from tests.proof.mutants import KINDS_OF_TRACE
-from tests.proof.sick_trainings import SICK
 from tests.scenes import recorded
 
 Displayable = Any
@@ -45,6 +44,16 @@ def compare_with_and_without_a_hook() -> Displayable:
     return plain.diff(hooked)
 
 
+def train_with_a_fault() -> hv.Trace:
+    layer = torch.nn.Linear(2, 1)
+    sgd = torch.optim.SGD(layer.parameters(), lr=0.0)
+    with hv.record(layer) as trace:
+        for _ in range(3):
+            layer(torch.ones(2)).relu().sum().backward()
+            sgd.step()
+    return trace
+
+
 class Scene(NamedTuple):
     """A page, and how it is shown."""
 
@@ -67,7 +76,7 @@ SCENES = {
     "04_large_dark": Scene(KINDS_OF_TRACE["large"], 0, "]", DARK),
     "05_whatif_dark": Scene(lambda: hv.whatif(multiply), 0, "1 End", DARK),
     "06_comparison": Scene(compare_with_and_without_a_hook, 0, "End"),
-    "07_training_with_findings": Scene(SICK["dead ReLU"].record, 0, "w"),
+    "07_training_with_findings": Scene(train_with_a_fault, 0, "w"),
     "08_static": Scene(recorded, settings={"java_script_enabled": False}),
 }
 

@@ -91,7 +91,6 @@ def bump_version(values: tuple[Any, ...]) -> None:
 
 
 def copy_gradients(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Replace each gradient by a copy."""
     return tuple(None if grad is None else grad.clone() for grad in values)
 
 
@@ -110,7 +109,6 @@ def add_traceback_frame(engine: Engine) -> Engine:
 
 
 def swallow_exceptions(engine: Engine) -> Engine:
-    """Swallow exceptions."""
 
     def run(*arguments: Any, **keywords: Any) -> Any:
         try:
@@ -122,7 +120,6 @@ def swallow_exceptions(engine: Engine) -> Engine:
 
 
 def replace_exception(engine: Engine) -> Engine:
-    """Replace exceptions."""
 
     def run(*arguments: Any, **keywords: Any) -> Any:
         try:
@@ -134,7 +131,6 @@ def replace_exception(engine: Engine) -> Engine:
 
 
 def reverse_root_hooks(engine: Engine) -> Engine:
-    """Reverse the order of the hooks on the roots."""
 
     def run(roots: Any, *arguments: Any, **keywords: Any) -> Any:
         for root in roots:
@@ -148,7 +144,6 @@ def reverse_root_hooks(engine: Engine) -> Engine:
 
 
 def wrap_root_hooks(engine: Engine) -> Engine:
-    """Wrap each hook on the roots in another function."""
 
     def wrap(hook: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(hook)
@@ -167,7 +162,6 @@ def wrap_root_hooks(engine: Engine) -> Engine:
 
 
 def use_random_number(engine: Engine) -> Engine:
-    """Draw a random number from the global generator."""
 
     def run(*arguments: Any, **keywords: Any) -> Any:
         torch.rand(1)
@@ -178,13 +172,11 @@ def use_random_number(engine: Engine) -> Engine:
 
 @contextmanager
 def leave_patch_behind(*_: Any) -> Iterator[None]:
-    """Leave a patch of torch behind."""
     torch.autograd.graph._engine_run_backward = functools.partial(ENGINE)
     yield
 
 
 def keep_gradients(values: tuple[Any, ...]) -> None:
-    """Keep a reference to every gradient."""
     kept_gradients.extend(gradients(values))
 
 
@@ -196,7 +188,7 @@ def touch_storage(values: tuple[Any, ...]) -> None:
 
 
 def do_nothing(*values: Any, **options: Any) -> None:
-    """Do nothing."""
+    """Change nothing."""
 
 
 WRONG: dict[str, Callable[..., AbstractContextManager[Any]]] = {

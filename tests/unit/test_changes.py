@@ -32,9 +32,7 @@ def change_row(grad: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("hook", "shape", "said"),
     [
-        (torch.neg, (4, 3), "Each number was multiplied by -1."),
         (lambda grad: grad * 0.1, (4, 3), "Each number was multiplied by 0.1."),
-        (lambda grad: grad * 0.1, (40, 30), "Its minimum, maximum, mean and norm were all multiplied by 0.1."),
         (torch.neg, (40, 30), "Its minimum, maximum, mean and norm were all multiplied by -1."),
         (zero_rows, (4, 3), "Rows 1–2 of 4, counted from 0, are 0 now; the others are as they were."),
         (change_row, (4, 3), "Rows 0 of 4, counted from 0, changed; the others are as they were."),
@@ -46,12 +44,7 @@ def test_what_a_hook_did_is_said(hook: Callable[[torch.Tensor], torch.Tensor], s
 
 
 @pytest.mark.parametrize("hook", [torch.zeros_like, torch.relu, lambda grad: grad + 1, lambda grad: grad * grad])
-@pytest.mark.parametrize("shape", [(4, 3), (40, 30)])
-def test_what_is_no_multiple_is_said_to_be_none(
-    hook: Callable[[torch.Tensor], torch.Tensor], shape: tuple[int]
-) -> None:
-    assert "multiplied" not in sentence_of(hook, *shape)
-
-
-def test_one_number_shows_no_factor() -> None:
+def test_what_is_no_multiple_is_said_to_be_none(hook: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    for shape in ((4, 3), (40, 30)):
+        assert "multiplied" not in sentence_of(hook, *shape)
     assert "multiplied" not in sentence_of(lambda grad: grad + 2, 1)

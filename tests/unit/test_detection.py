@@ -9,7 +9,7 @@ from benchmarks.detection.judge import judge, list_alarms, record_program
 from benchmarks.detection.nets import NETS
 from benchmarks.detection.programs import STYLES, Placed, write_program
 
-STEP = 17
+STEP = 53
 """Of so many programs one is run; it shares no factor with the numbers of nets and styles: all of them occur."""
 
 

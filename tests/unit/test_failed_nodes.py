@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.optim import SGD
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
@@ -39,55 +40,37 @@ class Gate(nn.Module):
         return x * gate
 
 
-class Misshapen(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
-        return grads[0][:1]
+def pass_a_gate() -> None:
+    loss = Gate()(torch.ones(2, 3)).sum()
+    loss.backward()
 
 
 def test_an_edit_in_place_names_the_pass_the_op_and_the_code_that_edits() -> None:
-    def run() -> None:
-        loss = Gate()(torch.ones(2, 3)).sum()
-        loss.backward()
-
-    finding = find_exception(run)
-    assert finding.line == line_of(run, "backward")
+    finding = find_exception(pass_a_gate)
+    assert finding.line == line_of(pass_a_gate, "backward")
     assert f"line {line_of(Gate.forward, 'sigmoid')}." in finding.cause
-    assert f"gate += 0.1 (test_failed_nodes.py, line {line_of(Gate.forward, '+=')})" in finding.cause.replace(
-        "tests/unit/", ""
-    )
+    edit = f"gate += 0.1 (test_failed_nodes.py, line {line_of(Gate.forward, '+=')})"
+    assert edit in finding.cause.replace("tests/unit/", "")
 
 
-def test_an_optimizer_that_steps_between_two_passes_is_named() -> None:
-    def run() -> None:
-        net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4))
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        out = net(torch.ones(2, 3))
-        out.sum().backward(retain_graph=True)
-        optimizer.step()
-        out.square().sum().backward()
-
-    finding = find_exception(run)
-    assert finding.line == line_of(run, "square")
-    assert "optimizer took a step" in finding.cause and f"line {line_of(run, 'step()')}," in finding.cause
-    assert finding.advice.startswith("Take the step after all passes")
-
-
-def test_an_optimizer_that_steps_before_another_edit_is_not_blamed_for_it() -> None:
-    def run() -> None:
-        net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        out = net(torch.ones(4, 4))
-        out.sum().backward(retain_graph=True)
-        optimizer.step()
+def step_before_another_pass(*, edits: bool = False) -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), *([] if edits else [nn.Linear(3, 3)]))
+    optimizer = SGD(net.parameters(), lr=0.1)
+    out = net(torch.ones(3, 3))
+    out.sum().backward(retain_graph=True)
+    optimizer.step()
+    if edits:
         out += 1
-        out.sum().backward()
+    out.square().sum().backward()
 
-    finding = find_exception(run)
+
+def test_an_optimizer_that_steps_between_two_passes_is_named_unless_another_edit_is_to_blame() -> None:
+    finding = find_exception(step_before_another_pass)
+    assert finding.line == line_of(step_before_another_pass, "square")
+    assert f"line {line_of(step_before_another_pass, 'step()')}," in finding.cause
+    assert "optimizer took a step" in finding.cause
+    assert finding.advice.startswith("Take the step after all passes")
+    finding = find_exception(lambda: step_before_another_pass(edits=True))
     assert "took a step" not in finding.cause
     assert finding.advice.startswith("Make a new tensor instead")
 
@@ -96,8 +79,7 @@ def test_an_op_outside_of_all_modules_is_placed_with_a_may_and_a_dict_is_not_edi
     sizes: dict[str, int] = {}
 
     def run() -> None:
-        scores = nn.Linear(4, 3)(torch.ones(2, 4))
-        weights = torch.exp(scores)
+        weights = torch.exp(nn.Linear(4, 3)(torch.ones(2, 4)))
         weights /= weights.sum()
         sizes["all"] = len(weights)
         weights.square().sum().backward()
@@ -119,41 +101,23 @@ def test_an_exception_about_a_file_is_not_said_to_follow_from_gradients() -> Non
     assert "It may follow" not in run(FileNotFoundError("log.txt")).advice
 
 
+def walk_a_freed_graph(*, steps: bool = False) -> None:
+    net = nn.Linear(3, 3)
+    optimizer = SGD(net.parameters(), lr=0.1)
+    state = net(torch.ones(1, 3)).tanh()
+    state.sum().backward()
+    if steps:
+        optimizer.step()
+    net(state).sum().backward()
+
+
 @pytest.mark.parametrize("steps", [False, True])
 def test_a_graph_that_is_walked_twice_names_the_pass_that_freed_it(steps: bool) -> None:
-    def run() -> None:
-        net = nn.Linear(3, 3)
-        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-        state = net(torch.ones(1, 3)).tanh()
-        state.sum().backward()
-        if steps:
-            optimizer.step()
-        net(state).sum().backward()
-
-    finding = find_exception(run)
+    finding = find_exception(lambda: walk_a_freed_graph(steps=steps))
     assert ("retain_graph=True" in finding.advice, "detach()" in finding.advice) == (not steps, steps)
-    assert finding.line == line_of(run, "net(state)")
-    assert "Pass 1, begun at" in finding.cause and f"line {line_of(run, 'state.sum()')}," in finding.cause
-
-
-def test_a_wrong_gradient_of_a_custom_function_names_its_backward() -> None:
-    def run() -> None:
-        x = torch.ones(3, requires_grad=True)
-        y = Misshapen.apply(x)
-        y.sum().backward()  # type: ignore[no-untyped-call]
-
-    finding = find_exception(run)
-    assert finding.line == line_of(run, "backward()")
-    assert f"line {line_of(Misshapen.backward, 'staticmethod')}" in finding.cause
-
-
-def test_an_exception_of_torch_in_a_forward_names_the_line_that_called_it() -> None:
-    def run() -> None:
-        net = nn.Linear(3, 3)
-        net(torch.ones(1, 4))
-
-    finding = find_exception(run)
-    assert finding.line == line_of(run, "torch.ones")
+    assert finding.line == line_of(walk_a_freed_graph, "net(state)")
+    assert "Pass 1, begun at" in finding.cause
+    assert f"line {line_of(walk_a_freed_graph, 'state.sum()')}," in finding.cause
 
 
 def test_a_pass_that_retains_its_graph_gives_no_finding() -> None:
@@ -165,17 +129,38 @@ def test_a_pass_that_retains_its_graph_gives_no_finding() -> None:
     assert not trace.findings
 
 
-def walk_twice() -> None:
-    loss = (torch.ones(2, requires_grad=True) * 2).exp().sum()
-    loss.backward()
-    loss.backward()
+class Misshapen(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+        return grads[0][:1]
+
+
+def pass_a_misshapen_gradient() -> None:
+    y = Misshapen.apply(torch.ones(3, requires_grad=True))
+    y.sum().backward()  # type: ignore[no-untyped-call]
+
+
+def call_with_another_shape() -> None:
+    net = nn.Linear(3, 3)
+    net(torch.ones(1, 4))
+
+
+def test_an_exception_of_torch_names_the_line_that_called_it_and_the_backward_of_a_custom_function() -> None:
+    finding = find_exception(pass_a_misshapen_gradient)
+    assert finding.line == line_of(pass_a_misshapen_gradient, "backward()")
+    assert f"line {line_of(Misshapen.backward, 'staticmethod')}" in finding.cause
+    assert find_exception(call_with_another_shape).line == line_of(call_with_another_shape, "torch.ones")
 
 
 def test_an_exception_that_the_program_catches_is_a_remark_also_as_the_last_step() -> None:
     with hv.record() as caught, suppress(RuntimeError):
-        walk_twice()
+        walk_a_freed_graph()
     with suppress(RuntimeError), hv.record() as left:
-        walk_twice()
+        walk_a_freed_graph()
     assert [finding.severity for finding in caught.findings if finding.kind == "exception"] == ["remark"]
     assert [finding.severity for finding in left.findings if finding.kind == "exception"] == ["error"]
     assert not caught.notes and "The recording ended with an exception" in left.notes[0]
@@ -183,36 +168,28 @@ def test_an_exception_that_the_program_catches_is_a_remark_also_as_the_last_step
 
 def step_without_update() -> None:
     parameter = nn.Parameter(torch.ones(2))
-    optimizer, scaler = torch.optim.SGD([parameter], lr=0.1), torch.amp.GradScaler("cpu")
+    optimizer, scaler = SGD([parameter], lr=0.1), torch.amp.GradScaler("cpu")
     for _ in range(2):
         scaler.scale(parameter.sum()).backward()
         scaler.unscale_(optimizer)
         scaler.step(optimizer)
 
 
-def optimise_nothing() -> None:
-    torch.optim.SGD(iter(()), lr=0.1)
-
-
 def hook_a_computed_tensor() -> None:
     (torch.ones(2, requires_grad=True) * 2).register_post_accumulate_grad_hook(lambda tensor: None)
-
-
-def hook_a_constant() -> None:
-    torch.ones(2).register_hook(lambda grad: grad)
 
 
 @pytest.mark.parametrize(
     ("run", "cause", "advice"),
     [
         (step_without_update, "update() has not run since", "Call scaler.update()"),
-        (optimise_nothing, "holds no parameter", "empty once it was walked"),
+        (lambda: SGD(iter(()), lr=0.1), "holds no parameter", "empty once it was walked"),
         (hook_a_computed_tensor, "for leaves only", "Use register_hook"),
-        (hook_a_constant, "does not require grad", "requires_grad_()"),
+        (lambda: torch.ones(2).register_hook(lambda grad: grad), "does not require grad", "requires_grad_()"),
     ],
 )
 def test_a_well_known_error_of_torch_says_why_it_came_and_what_to_do(
-    run: Callable[[], None], cause: str, advice: str
+    run: Callable[[], object], cause: str, advice: str
 ) -> None:
     finding = find_exception(run)
     assert cause in finding.cause and advice in finding.advice

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 
 import pytest
 import torch
@@ -15,47 +14,12 @@ from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.requirements import needs_saved_tensors
 
-Loss = Callable[[torch.Tensor], torch.Tensor]
 
-
-class Log(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.log()
-
-
-class Between(nn.Module):
-    """Takes the logarithm between two modules."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = self.second((self.first(x) - 100).log())
-        return out
-
-
-def mean_square(y: torch.Tensor) -> torch.Tensor:
-    return y.square().mean()
-
-
-def mlp(*layers: nn.Module, factor: float = 1.0) -> nn.Sequential:
-    torch.manual_seed(0)
-    model = nn.Sequential(*layers)
-    for layer in model:
-        if isinstance(layer, nn.Linear):
-            layer.reset_parameters()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter *= factor
-    return model
-
-
-def record_training(net: nn.Module, x: torch.Tensor | None = None, loss: Loss = mean_square) -> hv.Trace:
+def record_training(net: nn.Module, x: torch.Tensor | None = None) -> hv.Trace:
     torch.manual_seed(1)
     x = torch.randn(8, 4) if x is None else x
     with hv.record(net) as trace:
-        loss(net(x)).backward()
+        net(x).square().mean().backward()
     return trace
 
 
@@ -70,21 +34,25 @@ def only_finding(trace: hv.Trace) -> Finding:
     return finding
 
 
-def alternate_layers(count: int, activation: Callable[[], nn.Module]) -> list[nn.Module]:
-    return [layer for _ in range(count) for layer in (nn.Linear(4, 4), activation())]
-
-
 def small_mlp() -> nn.Sequential:
-    return mlp(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
 
 
-@pytest.mark.parametrize("size", [4, 40])
-def test_a_nan_weight_is_reported_for_any_size(size: int) -> None:
-    net = mlp(nn.Linear(size, size))
+# -- NaN and Inf
+
+
+@pytest.mark.parametrize(("size", "is_frozen"), [(4, False), (40, True)])
+def test_a_nan_weight_is_reported_for_any_size(size: int, is_frozen: bool) -> None:
+    net = nn.Sequential(nn.Linear(size, size), nn.Linear(size, 1))
     with torch.no_grad():
         net[0].weight[0, 0] = math.nan
+    net[0].requires_grad_(not is_frozen)
     finding = only_finding(record_training(net, torch.ones(2, size)))
-    assert finding.sentence == "net.0 (Linear) returns NaN: its parameter net.0.weight held NaN before backward began."
+    held = (
+        "its own net.0.weight held NaN." if is_frozen else "its parameter net.0.weight held NaN before backward began."
+    )
+    assert finding.sentence == f"net.0 (Linear) returns NaN: {held}"
 
 
 def test_inf_in_a_weight_is_named_where_its_module_returns_nan() -> None:
@@ -95,11 +63,28 @@ def test_inf_in_a_weight_is_named_where_its_module_returns_nan() -> None:
     assert finding.sentence == "net.0 (Linear) returns NaN: its parameter net.0.weight held Inf before backward began."
 
 
+def test_a_layer_whose_sums_go_beyond_the_numbers_of_its_dtype_is_named() -> None:
+    net = nn.Sequential(nn.Linear(2, 1, bias=False))
+    nn.init.constant_(net[0].weight, 1e20)
+    finding = only_finding(record_training(net, torch.full((1, 2), 1e20)))
+    assert "its sums of products go beyond 3.40282e+38, the largest number of float32" in finding.sentence
+
+
+class Between(nn.Module):
+    """Takes the logarithm between two modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.second((self.first(x) - 100).log())
+        return out
+
+
 def test_nan_between_modules_and_from_forward_hooks_is_reported() -> None:
-    assert (
-        "net.second (Linear) is called with NaN, although no module recorded"
-        in only_finding(record_training(Between())).sentence
-    )
+    finding = only_finding(record_training(Between()))
+    assert "net.second (Linear) is called with NaN, although no module recorded" in finding.sentence
     net = small_mlp()
     net[1].register_forward_hook(lambda module, args, output: output * math.nan)
     trace = record_training(net)
@@ -107,11 +92,65 @@ def test_nan_between_modules_and_from_forward_hooks_is_reported() -> None:
     assert only_finding(trace).sentence.startswith("NaN begins here: λ output * math.nan on net.1")
 
 
-def test_a_tensor_with_nan_before_backward_is_reported() -> None:
-    loss = leaf(-1.0).log() * 2
-    assert only_finding(record_backward(loss)).sentence == (
-        "NaN begins in the forward, at LogBackward0: it takes the logarithm of numbers below 0, the smallest -1."
-    )
+def nan_in_the_data(x: torch.Tensor) -> None:
+    nn.Linear(2, 1)(x.detach() * math.nan).sum().backward()  # fault
+
+
+def logarithm_of_a_negative_number(x: torch.Tensor) -> None:
+    scaled = (x - 2).log() * 2  # fault
+    scaled.sum().backward()
+
+
+def share_of_nothing(x: torch.Tensor) -> None:
+    positive = (x - 2).relu()
+    share = positive / positive.sum()  # fault
+    (share * 2).sum().backward()
+
+
+def division_of_many_numbers_by_zero(x: torch.Tensor) -> None:
+    scaled = x.expand(100, 2) / torch.tensor([1.0, 0.0])  # fault
+    scaled.mean().backward()
+
+
+def exponential_of_a_large_number(x: torch.Tensor) -> None:
+    e = (x * 100).exp()  # fault
+    e.sum().log().backward()
+
+
+def product_of_large_numbers(x: torch.Tensor) -> None:
+    product = (x * 1e20) @ (x * 1e20).T  # fault
+    product.sum().backward()
+
+
+def smoothing_over_a_mask(x: torch.Tensor) -> None:
+    masked = x + torch.tensor([[0.0, -math.inf]])  # fault
+    nn.functional.cross_entropy(masked, torch.tensor([0]), label_smoothing=0.1).backward()
+
+
+@needs_saved_tensors
+@pytest.mark.parametrize(
+    ("program", "kind", "said"),
+    [
+        (nan_in_the_data, "nan", "is called with NaN"),
+        (logarithm_of_a_negative_number, "nan", "it takes the logarithm of numbers below 0, the smallest -1."),
+        (share_of_nothing, "nan", "divides 0 by 0"),
+        (division_of_many_numbers_by_zero, "inf", "divides by 0"),
+        (exponential_of_a_large_number, "inf", "exponential of numbers above 88.7"),
+        (product_of_large_numbers, "inf", "adds up 2 products of numbers up to 1e+20 and 1e+20, which can go beyond"),
+        (smoothing_over_a_mask, "inf", "AddBackward0 (masked)"),
+    ],
+)
+def test_nan_and_inf_have_their_cause_and_their_line(
+    program: Callable[[torch.Tensor], None], kind: str, said: str
+) -> None:
+    with hv.record() as trace:
+        program(torch.ones(1, 2, requires_grad=True))
+    finding = trace.findings[0]
+    assert finding.kind == kind and finding.is_bad
+    assert said in finding.text
+    with open(__file__, encoding="utf-8") as file:
+        line = file.read().splitlines()[(finding.line or 0) - 1]
+    assert line.endswith("# fault")
 
 
 @needs_saved_tensors
@@ -125,55 +164,8 @@ def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
     )
 
 
-@pytest.mark.parametrize(("times", "kind"), [(math.nan, "nan"), (math.inf, "inf"), (0.0, "zero"), (1e-6, "vanishing")])
-def test_a_harmful_full_backward_hook_is_reported(times: float, kind: str) -> None:
-    net = small_mlp()
-    net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * times,))
-    trace = record_training(net)
-    finding = only_finding(trace)
-    assert finding.kind == kind and trace.steps[finding.step].kind == "full_backward_hook"
-    assert "λ (grad_input[0] * times,) on net.1" in finding.sentence
-
-
-@needs_saved_tensors
-def test_a_dead_relu_is_reported_with_the_parameters_that_get_zero_gradient() -> None:
-    net = mlp(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
-    with torch.no_grad():
-        net[0].bias.fill_(-100)
-    finding = only_finding(record_training(net))
-    assert finding.kind == "zero" and "at ReluBackward0 of net.1 (ReLU)" in finding.sentence
-    assert "Beyond it, net.0.bias, net.0.weight get a gradient of 0." in finding.sentence
-    assert "net.0 (Linear) returned no number above 0: they lie between -100.8 and -98.59." in finding.sentence
-    assert finding.sentence.endswith("net.0.bias is -100 everywhere; without it, they would reach 1.405.")
-
-
-@needs_saved_tensors
-def test_a_zero_weight_is_reported_though_its_own_gradient_is_not_zero() -> None:
-    net = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
-    nn.init.zeros_(net[2].weight)
-    finding = only_finding(record_training(net))
-    assert finding.kind == "zero" and "at AddmmBackward0 #8 of net.2 (Linear)" in finding.sentence
-    assert "Beyond it, net.0.bias, net.0.weight get" in finding.sentence
-    assert finding.sentence.endswith("It multiplies by net.2.weight: all 0.")
-
-
-def test_a_weight_that_stays_zero_in_each_pass_is_a_warning() -> None:
-    net = mlp(nn.Linear(4, 8), nn.Linear(8, 2, bias=False), nn.Linear(2, 1, bias=False))
-    for layer in (net[1], net[2]):
-        nn.init.zeros_(layer.weight)
-    sgd = torch.optim.SGD(net.parameters(), 0.1)
-    with hv.record(net) as trace:
-        for _ in range(3):
-            sgd.zero_grad()
-            (net(torch.rand(8, 4)) - 1).square().mean().backward()
-            sgd.step()
-    [finding] = trace.findings.values
-    assert (finding.kind, finding.severity) == ("zero", "warning")
-    assert "It is so in each pass, after 2 steps" in finding.sentence
-
-
 def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
-    net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
+    net, x = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
     sgd = torch.optim.SGD(net.parameters(), 0.1)
     with hv.record(net) as trace:
         for factor in (1, 0, 1):
@@ -192,6 +184,29 @@ def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
     assert cause.severity == effect.severity == "error"
 
 
+@pytest.mark.parametrize("as_numbers", [False, True])
+def test_mask_that_leaves_a_query_no_key_is_the_cause_of_nan(as_numbers: bool) -> None:
+    attention, x = nn.MultiheadAttention(4, 2, batch_first=True), torch.randn(2, 3, 4)
+    mask = torch.tensor([[False, False, True], [True, True, True]])
+    given = torch.zeros(2, 3).masked_fill(mask, -math.inf) if as_numbers else mask
+    with hv.record(attention) as trace:
+        attention(x, x, x, key_padding_mask=given)[0].sum().backward()
+    assert "its key_padding_mask hides every key in row 1, counted from 0" in trace.findings[0].sentence
+
+
+# -- gradients that become 0, vanish or explode
+
+
+@pytest.mark.parametrize(("times", "kind"), [(math.nan, "nan"), (math.inf, "inf"), (0.0, "zero"), (1e-6, "vanishing")])
+def test_a_harmful_full_backward_hook_is_reported(times: float, kind: str) -> None:
+    net = small_mlp()
+    net[1].register_full_backward_hook(lambda module, grad_input, grad_output: (grad_input[0] * times,))
+    trace = record_training(net)
+    finding = only_finding(trace)
+    assert finding.kind == kind and trace.steps[finding.step].kind == "full_backward_hook"
+    assert "λ (grad_input[0] * times,) on net.1" in finding.sentence
+
+
 @pytest.mark.parametrize("in_place", [True, False])
 def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_place: bool) -> None:
     first, second, x = nn.Linear(2, 2), nn.Linear(2, 2), torch.ones(1, 2)
@@ -199,37 +214,19 @@ def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_
         left, right = first(x), second(x)
         right.register_hook(torch.Tensor.zero_ if in_place else torch.zeros_like)
         (left + right).square().sum().backward()
-    [finding] = trace.findings.values
+    finding = only_finding(trace)
     assert (finding.kind, finding.severity) == ("zero", "warning" if in_place else "remark")
     shared = "also set to 0 what shares the memory: the gradient of AddmmBackward0 (left) of first (Linear)"
     assert (shared in finding.sentence) == in_place
     assert ("and 1 more" if in_place else "second.bias, second.weight get") in finding.sentence
 
 
-def test_a_part_of_a_concatenation_that_was_zero_before_is_not_blamed_on_the_concatenation() -> None:
+def test_zeros_of_a_concatenation_are_blamed_on_the_hook_that_makes_them() -> None:
     alive, dead = torch.ones(2, 3, requires_grad=True), torch.full((2, 3), -1.0, requires_grad=True)
-    with hv.record() as trace:
-        torch.relu(torch.ones(4, 3) @ torch.cat([alive, dead]).T).sum().backward()
-    assert not trace.findings.values
-
-
-def test_a_hook_that_zeroes_the_gradient_of_a_concatenation_is_blamed() -> None:
-    parts = [torch.ones(2, requires_grad=True) for _ in range(2)]
-    joined = torch.cat(parts)
+    assert not record_backward(torch.relu(torch.ones(4, 3) @ torch.cat([alive, dead]).T).sum()).findings.values
+    joined = torch.cat([alive, dead])
     joined.register_hook(torch.zeros_like)
-    with hv.record() as trace:
-        (joined * 2).sum().backward()
-    assert [finding.kind for finding in trace.findings.values] == ["zero"]
-
-
-def test_the_second_derivative_of_a_leaky_relu_is_no_trouble() -> None:
-    torch.manual_seed(0)
-    critic = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.LeakyReLU(), torch.nn.Linear(8, 1))
-    x = torch.randn(4, 2, requires_grad=True)
-    with hv.record(critic) as trace:
-        (grad,) = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
-        (grad.norm(dim=1) - 1).square().mean().backward()
-    assert not trace.findings.values
+    assert only_finding(record_backward((joined * 2).sum())).kind == "zero"
 
 
 def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero() -> None:
@@ -239,66 +236,29 @@ def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero()
     assert "Beyond it, leaf #0 gets a gradient of 0." in only_finding(record_backward(x * 0)).sentence
 
 
-class Attention(nn.Module):
-    """Attention as in an untrained transformer: q and k get small gradients."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.q, self.k, self.v = (nn.Linear(32, 32) for _ in range(3))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        weights = (self.q(x) @ self.k(x).mT).softmax(-1)
-        return x + weights @ self.v(x)
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("activation", "found"), [(nn.Sigmoid, ["vanishing"]), (nn.Tanh, []), (nn.ReLU, [])])
-def test_sigmoid_layers_whose_weights_get_smaller_and_smaller_gradients_are_found(
-    activation: Callable[[], nn.Module], found: list[str], seed: int
-) -> None:
-    torch.manual_seed(seed)
-    sizes = [100, 64, 32, 32, 16, 10]
-    layers = [part for pair in pairwise(sizes) for part in (nn.Linear(*pair), activation())]
-    net = nn.Sequential(*layers[:-1])
-    with hv.record(net) as trace:
-        nn.functional.cross_entropy(net(torch.rand(32, 100)), torch.randint(10, (32,))).backward()
-    assert [finding.kind for finding in trace.findings] == found
-
-
-def test_a_branch_with_small_gradients_is_not_reported_as_vanishing() -> None:
-    net = nn.Sequential(*(Attention() for _ in range(3)))
-    for parameter in net.parameters():
-        nn.init.normal_(parameter, std=0.001)
-    trace = record_training(net, torch.randn(2, 7, 32))
-    norms = {step.on: step.after.norm for step in trace.steps if step.kind == "accumulate"}
-    assert 0 < norms["net.0.q.weight"] < 1e-3 * norms["net.0.v.bias"]
+def test_the_second_derivative_of_a_leaky_relu_is_no_trouble() -> None:
+    torch.manual_seed(0)
+    critic = nn.Sequential(nn.Linear(2, 8), nn.LeakyReLU(), nn.Linear(8, 1))
+    x = torch.randn(4, 2, requires_grad=True)
+    with hv.record(critic) as trace:
+        (grad,) = torch.autograd.grad(critic(x).sum(), x, create_graph=True)
+        (grad.norm(dim=1) - 1).square().mean().backward()
     assert not trace.findings.values
 
 
-def record_image_model(net: nn.Module) -> hv.Trace:
-    return record_training(net, torch.rand(16, 3, 32, 32) * 255, lambda y: y.logsumexp(1).mean())
+# -- healthy traces, and the places that show findings
 
 
-def record_encoder() -> hv.Trace:
-    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
-    net = nn.TransformerEncoder(layer, 12, norm=nn.LayerNorm(32), enable_nested_tensor=False)
-    return record_training(net, torch.randn(2, 6, 32), lambda y: nn.functional.mse_loss(y, torch.randn_like(y)))
+def record_large_inputs() -> hv.Trace:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3072, 32), nn.ReLU(), nn.Linear(32, 5), nn.LogSoftmax(1))
+    return record_training(net, torch.rand(16, 3, 32, 32) * 255)
 
 
-HEALTHY_TRACES: dict[str, Callable[[], hv.Trace]] = {
-    "a…e": recorded,
-    "large inputs": lambda: record_image_model(
-        nn.Sequential(nn.Flatten(), nn.Linear(3072, 32), nn.ReLU(), nn.Linear(32, 5))
-    ),
-    "encoder": record_encoder,
-    "chain": lambda: record_backward(chain(500)),
-    "fan": lambda: record_backward(fan(500)),
-}
-
-
-@pytest.mark.parametrize("name", HEALTHY_TRACES)
-def test_healthy_traces_have_no_findings(name: str) -> None:
-    trace = HEALTHY_TRACES[name]()
+@pytest.mark.parametrize(
+    "record", [recorded, record_large_inputs, lambda: record_backward(chain(500)), lambda: record_backward(fan(500))]
+)
+def test_healthy_traces_have_no_findings(record: Callable[[], hv.Trace]) -> None:
+    trace = record()
     assert list(trace.findings.values) == []
     assert str(trace.findings.values).startswith("Nothing was found.")
 
@@ -307,36 +267,24 @@ def test_an_empty_trace_is_not_reported_as_healthy() -> None:
     assert str(hv.Trace().findings.values) == "This trace holds no gradients to check."
 
 
-def test_findings_are_in_the_player_and_the_html_page() -> None:
-    trace = record_training(mlp(Log(), *alternate_layers(20, nn.Tanh)))
+@pytest.mark.parametrize(("count", "is_grouped"), [(3, False), (20, True)])
+def test_findings_are_in_the_player_and_the_html_page(count: int, is_grouped: bool) -> None:
+    layers = [layer for _ in range(count) for layer in (nn.Linear(4, 4), nn.Tanh())]
+    with torch.no_grad():
+        layers[0].weight[0, 0] = math.nan
+    trace = record_training(nn.Sequential(*layers))
     trace._data.remarks.append(Note.verbatim("Something else."))
-    content, finding = trace.content(), trace.findings.values[0]
-    expected_finding = (f"Step {finding.step + 1}, {finding.severity}: {finding.sentence}", finding.step)
-    first = content["findings"][0]
-    assert (first["text"], first["step"]) == expected_finding and content["grouped"]
-    assert content["notes"] == ["Something else."] and f"{finding.step + 1} of" in str(trace.findings.values)
-    small_trace = record_training(mlp(Log(), *alternate_layers(3, nn.Tanh)))
-    expected = [
-        (f"Step {row.step + 1}, {row.severity}: {row.sentence}", row.step) for row in small_trace.findings.values
+    content, findings = trace.content(), trace.findings.values
+    assert [(one["text"], one["step"]) for one in content["findings"]] == [
+        (f"Step {row.step + 1}, {row.severity}: {row.sentence}", row.step) for row in findings
     ]
-    assert [
-        (finding["text"], finding["step"]) for finding in small_trace.content()["findings"]
-    ] == expected and not small_trace.content()["grouped"]
-    assert finding.sentence in page(trace._data).replace("\n", " ")  # the content for the script is packed
+    assert (content["grouped"], content["notes"]) == (is_grouped, ["Something else."])
+    assert f"{findings[0].step + 1} of" in str(findings)
+    assert findings[0].sentence in page(trace._data).replace("\n", " ")  # the content for the script is packed
 
 
 def test_the_cost_of_findings_grows_linearly_with_the_steps() -> None:
-    small_trace, large_trace = (record_backward(chain(count)) for count in (1000, 4000))
+    small_trace, large_trace = (record_backward(chain(count)) for count in (300, 1200))
     small_cost = count_calls(lambda: small_trace.findings.values)
-    assert small_cost < 90 * 1000 and count_calls(lambda: large_trace.findings.values) < 4.1 * small_cost
+    assert small_cost < 100 * 300 and count_calls(lambda: large_trace.findings.values) < 4.1 * small_cost
     assert not large_trace.findings.values
-
-
-@pytest.mark.parametrize("as_numbers", [False, True])
-def test_mask_that_leaves_a_query_no_key_is_the_cause_of_nan(as_numbers: bool) -> None:
-    attention, x = nn.MultiheadAttention(4, 2, batch_first=True), torch.randn(2, 3, 4)
-    mask = torch.tensor([[False, False, True], [True, True, True]])
-    given = torch.zeros(2, 3).masked_fill(mask, -math.inf) if as_numbers else mask
-    with hv.record(attention) as trace:
-        attention(x, x, x, key_padding_mask=given)[0].sum().backward()
-    assert "its key_padding_mask hides every key in row 1, counted from 0" in trace.findings[0].sentence

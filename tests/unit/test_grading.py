@@ -27,15 +27,9 @@ def verdict_on(recorded: str, answer: Any) -> str:
     return "right" if are_near(given, expected) else "wrong"
 
 
-@pytest.mark.parametrize(("recorded", "expected", "answers"), VERDICTS)
-def test_answers_get_the_verdicts_of_the_table_shared_with_the_player(
-    recorded: str, expected: str, answers: list[str]
-) -> None:
-    assert {answer: verdict_on(recorded, answer) for answer in answers} == dict.fromkeys(answers, expected)
-
-
-def test_the_verdict_table_covers_every_verdict_and_past_regressions() -> None:
+def test_answers_get_the_verdicts_of_the_table_shared_with_the_player() -> None:
     verdicts = {(recorded, answer): expected for recorded, expected, answers in VERDICTS for answer in answers}
+    assert {key: verdict_on(*key) for key in verdicts} == verdicts
     assert set(verdicts.values()) == {"right", "wrong", "count", "unread"} and len(verdicts) > 300
     regressions = {"1001.0009": "wrong", "1_000": "unread", "0x10": "unread", "1,000": "count"}
     assert {answer: verdicts["1000", answer] for answer in regressions} == regressions
@@ -50,8 +44,6 @@ def test_the_verdict_table_covers_every_verdict_and_past_regressions() -> None:
         ([True, Fraction(2), Decimal(3), "none"], "right"),
         ([1, 2, 3, 4j], "unread"),
         (torch.tensor([1, 2, 3, 4j]), "unread"),
-        ({1, 2, 3}, "unread"),
-        ([1, 2, 3], "count"),
         (["1, 2", 3, None], "right"),
         ([["6"], "x"], "unread"),
         ([], "unread"),

@@ -1,4 +1,4 @@
-"""Ops that make no sense in this order are a finding; the healthy twin has none."""
+"""Ops that make no sense in this order, or of these shapes, are a finding; the healthy twin has none."""
 
 from collections.abc import Callable
 
@@ -9,83 +9,150 @@ from torch.nn import functional as F
 
 import hookviz as hv
 
-X, CLASSES = torch.randn(5, 4), torch.zeros(5, dtype=torch.long)
+X, Y, CLASSES = torch.randn(6, 4), torch.randn(6), torch.zeros(6, dtype=torch.long)
+
+Loss = Callable[[nn.Module], Tensor]
 
 
-def record_loss(loss: Callable[[Tensor], Tensor]) -> hv.Trace:
+def record_loss(loss: Loss) -> hv.Trace:
     net = nn.Linear(4, 3)
     with hv.record(net) as trace:
-        loss(net(X)).backward()
+        loss(net).backward()
     return trace
 
 
-def sigmoid_before_logits(out: Tensor) -> Tensor:
-    return F.binary_cross_entropy_with_logits(torch.sigmoid(out).flatten(), torch.ones(15))
-
-
-def nll_loss_of_scores(out: Tensor) -> Tensor:
-    return F.nll_loss(out, CLASSES)
+# -- a function of probabilities, logits or logarithms
 
 
 @pytest.mark.parametrize(
     ("loss", "kind", "certainty"),
-    [(sigmoid_before_logits, "sigmoid_twice", "proven"), (nll_loss_of_scores, "raw_scores", "likely")],
+    [
+        (lambda net: F.binary_cross_entropy_with_logits(net(X).sigmoid(), torch.ones(6, 3)), "sigmoid_twice", "proven"),
+        (lambda net: F.nll_loss(net(X), CLASSES), "raw_scores", "likely"),
+    ],
 )
-def test_a_loss_that_gets_what_it_does_not_expect_is_a_warning(
-    loss: Callable[[Tensor], Tensor], kind: str, certainty: str
-) -> None:
-    trace = record_loss(loss)
-    assert [(row.kind, row.severity, row.certainty) for row in trace.findings] == [(kind, "warning", certainty)]
+def test_a_loss_that_gets_what_it_does_not_expect_is_a_warning(loss: Loss, kind: str, certainty: str) -> None:
+    findings = record_loss(loss).findings
+    assert [(row.kind, row.severity, row.certainty) for row in findings] == [(kind, "warning", certainty)]
 
 
 @pytest.mark.parametrize(
     ("loss", "is_in_loss"),
     [
-        (lambda out: F.cross_entropy(out.softmax(1), CLASSES), True),
-        (lambda out: F.cross_entropy(out.softmax(-1).view(-1, 3), CLASSES), True),
-        (lambda out: out.softmax(-1).softmax(1).square().sum(), False),
+        (lambda net: F.cross_entropy(net(X).softmax(1), CLASSES), True),
+        (lambda net: F.cross_entropy(net(X).softmax(-1).view(-1, 3), CLASSES), True),
+        (lambda net: net(X).softmax(-1).softmax(1).square().sum(), False),
     ],
 )
-def test_a_softmax_along_the_same_dimension_is_a_warning(loss: Callable[[Tensor], Tensor], is_in_loss: bool) -> None:
+def test_a_softmax_along_the_same_dimension_is_a_warning(loss: Loss, is_in_loss: bool) -> None:
     [finding] = record_loss(loss).findings
     assert (finding.kind, finding.severity, finding.certainty) == ("softmax_twice", "warning", "proven")
     assert ("cross_entropy expects logits" in finding.text) == is_in_loss
 
 
-def sigmoid_with_its_loss(out: Tensor) -> Tensor:
-    return F.binary_cross_entropy(torch.sigmoid(out), torch.ones(5, 3))
-
-
-def nll_loss_of_log_softmax(out: Tensor) -> Tensor:
-    return F.nll_loss(out.log_softmax(1), CLASSES)
-
-
-def nll_loss_of_logarithms(out: Tensor) -> Tensor:
-    return F.nll_loss(out.softmax(1).log(), CLASSES)
-
-
-def nll_loss_that_picks_scores(out: Tensor) -> Tensor:
-    return (-F.nll_loss(out, CLASSES, reduction="none") - 1).square().mean()
-
-
-def softmax_along_each_dimension(out: Tensor) -> Tensor:
-    return out.softmax(1).softmax(0).square().sum()
-
-
-def softmax_of_turned_probabilities(out: Tensor) -> Tensor:
-    return out.softmax(1).t().softmax(1).square().sum()
-
-
 @pytest.mark.parametrize(
     "loss",
     [
-        sigmoid_with_its_loss,
-        nll_loss_of_log_softmax,
-        nll_loss_of_logarithms,
-        nll_loss_that_picks_scores,
-        softmax_along_each_dimension,
-        softmax_of_turned_probabilities,
+        lambda net: F.binary_cross_entropy(net(X).sigmoid(), torch.ones(6, 3)),
+        lambda net: F.nll_loss(net(X).log_softmax(1), CLASSES),
+        lambda net: F.nll_loss(net(X).softmax(1).log(), CLASSES),
+        lambda net: (-F.nll_loss(net(X), CLASSES, reduction="none") - 1).square().mean(),
+        lambda net: net(X).softmax(1).softmax(0).square().sum(),
+        lambda net: net(X).softmax(1).t().softmax(1).square().sum(),
     ],
 )
-def test_losses_of_what_they_expect_are_healthy(loss: Callable[[Tensor], Tensor]) -> None:
+def test_losses_of_what_they_expect_are_healthy(loss: Loss) -> None:
     assert list(record_loss(loss).findings) == []
+
+
+# -- a loss of (N, 1) and (N,), which is computed from (N, N) pairs
+
+
+def subtract_a_vector(net: nn.Module) -> None:
+    (net(X) - Y).square().mean().backward()
+
+
+def multiply_two_outputs(net: nn.Module) -> None:
+    (net(X).squeeze(1) * net(X + 1)).sum().backward()
+
+
+def multiply_a_sum_of_rows(net: nn.Module) -> None:
+    (net(X) * torch.tanh(X * net.weight).sum(1)).mean().backward()
+
+
+def add_squares_of_rows(net: nn.Module) -> None:
+    one, other = net(X) * X, net(X + 1) * X
+    (one.square().sum(1, keepdim=True) + other.square().sum(1)).exp().mean().backward()
+
+
+def scale_rows_and_columns(net: nn.Module) -> None:
+    square = net(X) * torch.ones(6, 6)
+    (square.square().mean(1, keepdim=True) * square.mean(0)).sum().backward()
+
+
+def scale_a_direction(net: nn.Module) -> None:
+    direction = torch.ones(6, requires_grad=True)
+    (net(X) * F.normalize(direction, dim=0)).square().mean().backward()
+
+
+def compare_by_mse_loss(net: nn.Module) -> None:
+    F.mse_loss(net(X), Y).backward()
+
+
+def compare_equal_shapes(net: nn.Module) -> None:
+    (net(X).squeeze(1) - Y).square().mean().backward()
+
+
+def compare_all_pairs(net: nn.Module) -> None:
+    out = net(X).squeeze(1)
+    (out[:, None] - out).square().mean().backward()
+
+
+def compare_one_tensor_with_itself(net: nn.Module) -> None:
+    out = net(X)
+    (out - out.squeeze(1)).square().mean().backward()
+
+
+def compare_pairs_with_data(net: nn.Module) -> None:
+    (net(X) - Y[None, :]).square().mean().backward()
+
+
+def scale_a_square(net: nn.Module) -> None:
+    hidden = net(X) * torch.ones(6, 6)
+    hidden.softmax(1).mean().backward()
+
+
+def record_pairs(run: Callable[[nn.Module], None]) -> hv.Trace:
+    net = nn.Linear(4, 1)
+    with hv.record(net) as trace:
+        run(net)
+    return trace
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize(
+    "run",
+    [subtract_a_vector, multiply_two_outputs, multiply_a_sum_of_rows, compare_by_mse_loss],
+)
+def test_a_loss_of_all_pairs_is_likely_with_its_line(run: Callable[[nn.Module], None]) -> None:
+    (finding,) = [finding for finding in record_pairs(run).findings if finding.kind == "broadcast"]
+    assert (finding.severity, finding.certainty, finding.about) == ("warning", "likely", "value")
+    assert "(6, 6)" in finding.sentence and "batch" not in finding.text
+    assert finding.line == run.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        compare_equal_shapes,
+        compare_all_pairs,
+        compare_one_tensor_with_itself,
+        compare_pairs_with_data,
+        scale_a_square,
+        add_squares_of_rows,
+        scale_rows_and_columns,
+        scale_a_direction,
+    ],
+)
+def test_losses_of_equal_shapes_and_of_wanted_pairs_are_healthy(run: Callable[[nn.Module], None]) -> None:
+    assert "broadcast" not in [finding.kind for finding in record_pairs(run).findings]

@@ -46,11 +46,7 @@ def test_different_losses_are_not_compared() -> None:
         lambda: (net(x) * 0).log().mean(),
     ]
     with hv.record(net) as trace:
-        losses[0]().backward()
-        sgd.step()
-        losses[1]().backward()
-        sgd.step()
-        losses[2]().backward()
-        sgd.step()
-        losses[3]().backward()
+        for loss in losses:
+            loss().backward()
+            sgd.step()
     assert not any(ROSE in finding.sentence for finding in trace.findings)

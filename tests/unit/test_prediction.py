@@ -46,30 +46,30 @@ def run_with_hook(hook: Callable[[torch.Tensor], Any], *values: float) -> hv.Tra
 # -- the shared scene with its four hooks
 
 
-def test_each_hook_of_the_shared_scene_has_a_question() -> None:
-    texts = {index: question["text"] for index, question in questions_of(recorded()).items()}
-    assert texts == {
+def test_each_hook_of_the_shared_scene_has_a_question_with_the_answer_of_the_trace() -> None:
+    trace = recorded()
+    questions = questions_of(trace)
+    assert {index: question["text"] for index, question in questions.items()} == {
         1: "λ grad * 2 is about to run on e; the gradient is 1. What comes out?",
         4: "Which hook runs next?",
         8: "c_hook is about to run on c; the gradient is 8. What comes out?",
         9: "print is about to run on c; the gradient is 10. What comes out?",
     }
-
-
-def test_the_answers_match_the_trace() -> None:
-    trace = recorded()
-    questions = questions_of(trace)
     for index in (1, 8, 9):
         assert float(questions[index]["answer"]) == plain(trace.steps[index].after)
     assert questions[4]["choices"][questions[4]["right"]] == "① λ grad + 100 on d"
 
 
-def test_the_reason_for_a_wrong_number_names_its_origin() -> None:
-    question = questions_of(recorded())[8]
-    assert reason_for(question, "8") == "8 is the gradient before c_hook."
-    assert reason_for(question, "112") == "112 is what λ grad + 100 on d makes of 12."
-    assert reason_for(question, "12") == "12 is the gradient of d."
-    assert "10" not in dict(question["mistakes"])
+def test_the_reason_for_a_wrong_answer_names_its_origin() -> None:
+    questions = questions_of(recorded())
+    assert reason_for(questions[8], "8") == "8 is the gradient before c_hook."
+    assert reason_for(questions[8], "112") == "112 is what λ grad + 100 on d makes of 12."
+    assert reason_for(questions[8], "12") == "12 is the gradient of d."
+    assert "10" not in dict(questions[8]["mistakes"])
+    expected_reason = "That hook runs later: d is a leaf, so its hook runs as soon as its gradient is ready."
+    for choice in ("① c_hook on c", "② print on c"):
+        assert reason_for(questions[4], choice) == expected_reason
+    assert reason_for(questions[4], "① λ grad * 2 on e") == "It has run already, at step 2."
 
 
 def test_computing_with_the_old_gradient_is_recognised_as_a_mistake() -> None:
@@ -82,13 +82,6 @@ def test_computing_with_the_old_gradient_is_recognised_as_a_mistake() -> None:
     reasons = dict(questions_of(trace)[second.index]["mistakes"])
     assert (plain(first.after), plain(second.after)) == (5, 15)
     assert reasons["12"] == reasons["14"] == "You used the old gradient, 4: λ grad + 1 has already changed it to 5."
-
-
-def test_a_wrong_choice_of_the_next_hook_gets_a_reason() -> None:
-    question = questions_of(recorded())[4]
-    expected_reason = "That hook runs later: d is a leaf, so its hook runs as soon as its gradient is ready."
-    assert reason_for(question, "① c_hook on c") == reason_for(question, "② print on c") == expected_reason
-    assert reason_for(question, "① λ grad * 2 on e") == "It has run already, at step 2."
 
 
 # -- the order of hooks
@@ -130,7 +123,6 @@ def test_there_are_at_most_six_choices_including_the_right_one() -> None:
     [
         (lambda grad: grad * -0.0, (3.0,), "-0"),
         (lambda grad: grad * math.nan, (3.0,), "nan"),
-        (lambda grad: grad / 0, (3.0,), "inf"),
         (lambda grad: grad / -0.0, (3.0,), "-inf"),
         (lambda grad: grad / 3, (1.0,), "0.333333"),
         (lambda grad: grad * 2, (1.0, 2.0, 4.0), "2, 4, 8"),
@@ -146,23 +138,21 @@ def test_small_values_are_asked_for_as_numbers(
     assert answer not in dict(question["mistakes"])
 
 
-def test_for_many_numbers_the_question_is_about_the_effect() -> None:
-    question = only_question(run_with_hook(lambda grad: grad * 2, *range(1, 6)))
-    assert question["choices"] == ["keeps it", "edits it in place", "replaces it"]
-    assert (question["right"], "hook" in question) == (2, True)
-    assert question["reasons"] == [
-        "It does not leave the value unchanged.", "It does not write into the tensor that it receives.", "",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("hook", "right"), [(lambda grad: None, 0), (lambda grad: grad.mul_(2) and None, 1)])
-def test_the_right_answer_for_many_numbers_is_keeps_or_edits(hook: Callable[[torch.Tensor], Any], right: int) -> None:
-    trace = run_with_hook(hook if right == 0 else _double_in_place, *range(1, 6))
-    assert only_question(trace)["right"] == right
-
-
-def _double_in_place(grad: torch.Tensor) -> None:
+def double_in_place(grad: torch.Tensor) -> None:
     grad *= 2
+
+
+@pytest.mark.parametrize(("hook", "right"), [(lambda grad: None, 0), (double_in_place, 1), (lambda grad: grad * 2, 2)])
+def test_for_many_numbers_the_question_is_about_the_effect(hook: Callable[[torch.Tensor], Any], right: int) -> None:
+    question = only_question(run_with_hook(hook, *range(1, 6)))
+    assert question["choices"] == ["keeps it", "edits it in place", "replaces it"]
+    assert (question["right"], "hook" in question) == (right, True)
+    reasons = [
+        "It does not leave the value unchanged.",
+        "It does not write into the tensor that it receives.",
+        "It does not return another tensor.",
+    ]
+    assert question["reasons"] == ["" if index == right else reason for index, reason in enumerate(reasons)]
 
 
 def test_inputs_and_outputs_of_modules_are_asked_for() -> None:
@@ -204,22 +194,14 @@ def test_backward_hooks_of_modules_are_asked_about() -> None:
 # -- passes without hooks
 
 
-def without_hooks(seed: float | None = None) -> hv.Trace:
+def test_without_hooks_each_node_is_asked_about_and_wrong_gradients_get_reasons() -> None:
     tensors = scene()
     with hv.record(names=tensors._asdict()) as trace:
-        tensors.e.backward(None if seed is None else torch.tensor(seed))
-    return trace
-
-
-def test_without_hooks_each_node_is_asked_about() -> None:
-    at_e, at_c = questions_of(without_hooks()).values()
+        tensors.e.backward()
+    at_e, at_c = questions_of(trace).values()
     assert at_e["text"] == "MulBackward0 (e) takes the gradient 1. What does it send on?"
     assert at_e["choices"] == ["1 to c, 1 to d", "4 to c, 6 to d", "6 to c, 4 to d"]
     assert (at_e["choices"][at_e["right"]], at_c["choices"][at_c["right"]]) == ("4 to c, 6 to d", "12 to a, 8 to b")
-
-
-def test_wrong_gradients_sent_by_a_node_get_reasons() -> None:
-    _, at_c = questions_of(without_hooks()).values()
     assert reason_for(at_c, "8 to a, 12 to b") == "Those are the right numbers in the wrong order."
     assert reason_for(at_c, "4 to a, 4 to b").startswith("4 is the gradient that comes in.")
     assert reason_for(at_c, "3 to a, 2 to b") == "That would be right if the gradient 1 came in, but it is 4."
@@ -238,7 +220,7 @@ def test_a_node_with_only_one_possible_answer_is_not_asked_about() -> None:
 
 def test_the_number_of_questions_about_nodes_is_limited() -> None:
     y = leaf(1.0)
-    for _ in range(120):
+    for _ in range(101):
         y = y * 1.01
     with hv.record() as trace:
         y.backward()
@@ -281,16 +263,10 @@ def questions_without(*hooks: int) -> dict[int, list[Question]]:
 
 
 def test_a_switched_off_hook_is_asked_about_before_the_first_step_that_differs() -> None:
-    [(step, questions)] = questions_without(0).items()
+    [(step, [first, second])] = questions_without(0).items()
     assert step == 8, "the step of c_hook, which is missing"
-    assert [(question["text"], question["answer"]) for question in questions] == [
-        ("c_hook is off. What is a.grad now?", "24"),
-        ("c_hook is off. What is b.grad now?", "16"),
-    ]
-
-
-def test_the_gradient_with_the_hook_on_is_a_mistake_with_its_reason() -> None:
-    [[first, second]] = questions_without(0).values()
+    assert (first["text"], first["answer"]) == ("c_hook is off. What is a.grad now?", "24")
+    assert (second["text"], second["answer"]) == ("c_hook is off. What is b.grad now?", "16")
     assert first["mistakes"][0] == ("30", "30 is a.grad with c_hook on.")
     assert reason_for(first, "16") == "16 is b.grad."
     assert reason_for(second, "20") == "20 is b.grad with c_hook on."

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-import yaml
+import torch.nn.functional as F
 from scenes import leaf, scene
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -22,7 +22,6 @@ from hookviz.autograd.formulas.functions import FUNCTIONS
 from hookviz.autograd.formulas.verifier import ROUNDING_FACTOR
 from hookviz.autograd.tensor_statistics import measure
 from hookviz.recorder.passes.saved_tensors import MAX_SAVED_NUMBERS
-from hookviz.trace import SavedRow, TraceData
 from tests.requirements import needs_saved_tensors
 
 Tensor = torch.Tensor
@@ -33,6 +32,10 @@ def record_backward(root: Tensor, **options: Any) -> hv.Trace:
     with hv.record(**options) as trace:
         root.backward(torch.ones_like(root))
     return trace
+
+
+def all_reasons(trace: hv.Trace) -> list[Reason]:
+    return [reason for step in range(len(trace.steps)) for reason in trace.why(step)]
 
 
 def reasons(trace: hv.Trace, op: str) -> list[Reason]:
@@ -71,7 +74,6 @@ def test_the_reasons_of_the_shared_scene_have_formulas_and_values() -> None:
 
 
 FORMULA_TEXTS: dict[str, Callable[[Tensor], Tensor]] = {
-    "grad × exponent × self^(exponent − 1) = 1 × 2 × 3 = 6": lambda x: x**2,
     "grad × exponent × self^(exponent − 1) = 1 × 3 × 3² = 27": lambda x: x**3,
     "grad × exponent × self^(exponent − 1) = 1 × (-1) × 3^(-2) = -0.111111": lambda x: x**-1,
     "grad ÷ (2 × result) = 1 ÷ (2 × 1) = 0.5": lambda x: (x - 2).sqrt(),
@@ -95,7 +97,7 @@ FORMULA_TEXTS: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("text", FORMULA_TEXTS)
 def test_a_formula_is_shown_with_values(text: str) -> None:
     trace = record_backward(FORMULA_TEXTS[text](leaf(3.0)))
-    assert text in [reason.text for step in trace.steps for reason in trace.why(step.index)]
+    assert text in [reason.text for reason in all_reasons(trace)]
 
 
 @needs_saved_tensors
@@ -107,15 +109,10 @@ def test_a_formula_that_does_not_fit_on_a_line_has_no_values() -> None:
 
 
 @needs_saved_tensors
-def test_the_reasons_are_a_table() -> None:
+def test_the_reasons_are_a_table_and_other_steps_have_none() -> None:
     trace = record_backward(leaf(2.0) * leaf(3.0))
-    table = trace.why(1)
-    assert "grad × other = 1 × 3 = 3" in repr(table)
-    assert '<th scope="col"' in table._repr_html_()
-
-
-def test_other_steps_have_nothing_to_explain() -> None:
-    trace = record_backward(leaf(2.0) * leaf(3.0))
+    assert "grad × other = 1 × 3 = 3" in repr(trace.why(1))
+    assert '<th scope="col"' in trace.why(1)._repr_html_()
     assert list(trace.why(0)) == []
     assert "in which a node computes" in repr(trace.why(0))
     assert trace.why(-1) == trace.why(len(trace.steps) - 1)
@@ -128,27 +125,14 @@ def test_other_steps_have_nothing_to_explain() -> None:
 
 @needs_saved_tensors
 def test_a_sum_is_explained_part_by_part() -> None:
-    x = leaf(2.0)
-    y = x * 1
-    trace = record_backward(y * 3 + y * 5, names={"y": y})
-    assert [reason.text for reason in reasons_at(trace, "arrive", "y")] == [
-        "grad × other = 1 × 5 = 5",
-        "grad × other = 1 × 3 = 3",
-        "sum of 2 contributions = 5 + 3 = 8",
-    ]
-
-
-@needs_saved_tensors
-def test_a_seed_is_one_of_the_contributions() -> None:
-    x = leaf(2.0)
-    y = x * 1
+    y = leaf(2.0) * 1
     with hv.record(names={"y": y}) as trace:
-        torch.autograd.backward([y, y * 3])
-    texts = [(reason.text, reason.note) for reason in reasons_at(trace, "arrive", "y")]
-    assert sorted(texts) == [
+        torch.autograd.backward([y, y * 3 + y * 5])
+    assert [(reason.text, reason.note) for reason in reasons_at(trace, "arrive", "y")] == [
         ("1", "the seed"),
+        ("grad × other = 1 × 5 = 5", ""),
         ("grad × other = 1 × 3 = 3", ""),
-        ("sum of 2 contributions = 1 + 3 = 4", ""),
+        ("sum of 3 contributions = 1 + 5 + 3 = 9", ""),
     ]
 
 
@@ -179,26 +163,6 @@ def test_the_note_states_that_a_node_hook_changed_the_gradient() -> None:
 # -- gradients that are not explained
 
 
-def test_a_node_or_an_input_without_a_formula_is_not_explained() -> None:
-    (reason,) = reasons(record_backward(leaf(0.5).erfinv()), "ErfinvBackward0")
-    assert (reason.text, reason.verdict) == ("not explained", "not explained")
-    assert reason.note == "hookviz has no formula for this input of ErfinvBackward0."
-    assert (reason.formula, reason.filled, reason.source) == ("", "", None)
-    loss = torch.nn.functional.binary_cross_entropy(leaf(0.5), leaf(0.5))
-    (_, reason) = reasons(record_backward(loss), "BinaryCrossEntropyBackward0")
-    assert reason.note == "hookviz has no formula for this input of BinaryCrossEntropyBackward0."
-
-
-@pytest.mark.parametrize(
-    "make", [lambda x: torch.nn.functional.gelu(x, approximate="tanh"), lambda x: torch.linalg.vector_norm(x, 3)]
-)
-def test_a_case_not_covered_by_the_formula_is_not_explained(make: Callable[[Tensor], Tensor]) -> None:
-    trace = record_backward(make(leaf(1.0, 2.0)))
-    reason = next(reason for step in trace.steps for reason in trace.why(step.index))
-    assert (reason.text, reason.formula) == ("not explained", "")
-    assert reason.note == "PyTorch has a formula for this case, but hookviz cannot read it."
-
-
 class Tripled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -209,23 +173,32 @@ class Tripled(torch.autograd.Function):
         return grad * 3
 
 
-def test_the_note_on_a_custom_function_has_the_location_of_its_backward() -> None:
-    (reason,) = reasons(record_backward(Tripled.apply(leaf(2.0))), "TripledBackward")
-    line = Tripled.backward.__code__.co_firstlineno
-    assert reason.verdict == "not explained"
-    assert re.fullmatch(
-        rf"A Function of your own: its backward is in your code, at .*test_why\.py:{line}\.", reason.note
-    )
+BACKWARD_LINE = Tripled.backward.__code__.co_firstlineno
+NOT_EXPLAINED: dict[str, Callable[[Tensor], Tensor]] = {
+    "hookviz has no formula for this input of ErfinvBackward0.": torch.erfinv,
+    "hookviz has no formula for this input of BinaryCrossEntropyBackward0.": lambda x: F.binary_cross_entropy(
+        torch.tensor(0.5), x
+    ),
+    "PyTorch has a formula for this case, but hookviz cannot read it.": lambda x: F.gelu(x, approximate="tanh"),
+    "hookviz has no formula for this input of CheckpointFunctionBackward.": lambda x: torch.utils.checkpoint.checkpoint(
+        torch.sin, x, use_reentrant=True
+    ),
+    rf"A Function of your own: its backward is in your code, at \S*test_why\.py:{BACKWARD_LINE}\.": Tripled.apply,
+}
+"""Pattern of a note → a program."""
 
 
-def test_a_function_of_torch_is_not_reported_as_custom() -> None:
-    y = torch.utils.checkpoint.checkpoint(torch.sin, leaf(2.0), use_reentrant=True)
-    (reason,) = reasons(record_backward(y), "CheckpointFunctionBackward")
-    assert reason.note.startswith("hookviz has no formula")
+@pytest.mark.parametrize("note", NOT_EXPLAINED)
+def test_an_input_without_a_formula_is_not_explained(note: str) -> None:
+    with hv.record() as trace:
+        NOT_EXPLAINED[note](leaf(0.5)).backward()
+    reason = next(reason for reason in all_reasons(trace) if reason.verdict == "not explained")
+    assert (reason.text, reason.formula, reason.filled) == ("not explained", "", "")
+    assert re.fullmatch(note, reason.note)
 
 
-def set_value(trace: hv.Trace, index: int, number: float) -> None:
-    trace._data.values[index] = measure(torch.tensor(number))
+def set_value(trace: hv.Trace, index: Any, number: Tensor) -> None:
+    trace._data.values[index] = measure(number)
 
 
 @needs_saved_tensors
@@ -234,7 +207,9 @@ def test_an_altered_value_is_detected(altered_value: str) -> None:
     trace = record_backward(leaf(2.0) * leaf(3.0))
     saved = next(row.value for row in trace._data.saved if row.name == "other")
     step = next(row for row in trace._data.rows if row.kind == "compute")
-    set_value(trace, {"saved": saved, "before": step.before, "after": step.after[0]}[altered_value], 3.0001)
+    set_value(
+        trace, {"saved": saved, "before": step.before, "after": step.after[0]}[altered_value], torch.tensor(3.0001)
+    )
     reason = trace.why(1)[0]
     assert (reason.text, reason.filled, reason.verdict) == ("not explained", "", "not explained")
     assert reason.note == "grad × other does not give the recorded gradient."
@@ -252,7 +227,7 @@ def test_an_untracked_edit_of_a_saved_tensor_is_detected() -> None:
 
 
 @needs_saved_tensors
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
 def test_only_rounding_differences_are_accepted(dtype: torch.dtype) -> None:
     x, y = (torch.tensor(n, dtype=dtype, requires_grad=True) for n in (1.0, 3.0))
     trace = record_backward(x * y)
@@ -262,7 +237,7 @@ def test_only_rounding_differences_are_accepted(dtype: torch.dtype) -> None:
         (ROUNDING_FACTOR, "explained"),
         (ROUNDING_FACTOR + 1, "not explained"),
     ):
-        trace._data.values[index] = measure(torch.tensor(3 * (1 + roundings * eps), dtype=dtype))
+        set_value(trace, index, torch.tensor(3 * (1 + roundings * eps), dtype=dtype))
         assert trace.why(1)[0].verdict == verdict
 
 
@@ -303,28 +278,19 @@ def test_large_graphs_are_explained_in_symbols_only(nodes: int, verdict: str) ->
 
 @needs_saved_tensors
 def test_a_recording_saves_at_most_the_stated_number_of_values() -> None:
-    def count_saved_numbers(trace: hv.Trace) -> int:
-        values = {row.value for row in trace._data.saved if isinstance(row.value, int)} - {
-            row.data for row in trace._data.tensors
-        }
-        return sum(math.prod(trace._data.values[value][0]) for value in values) + len(trace._data.saved)
+    def record_sines(**options: Any) -> tuple[hv.Trace, list[Reason]]:
+        with hv.record(**options) as trace:
+            for _ in range(20):
+                (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
+        return trace, reasons(trace, "SinBackward0")
 
-    with hv.record() as trace:
-        for _ in range(100):
-            (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
-    assert MAX_SAVED_NUMBERS - 64 <= count_saved_numbers(trace) <= MAX_SAVED_NUMBERS
-    sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
-    assert trace.why(sines[0])[0].verdict == "explained"
-    assert symbols_only(trace.why(sines[-1])[0])[1] == LIMIT_NOTE
-
-
-@needs_saved_tensors
-def test_kept_passes_are_explained() -> None:
-    with hv.record(keep=3) as trace:
-        for _ in range(200):
-            (torch.rand(64, requires_grad=True) * 2).sin().sum().backward()
-    sines = [step.index for step in trace.steps if step.kind == "compute" and step.on.startswith("SinBackward0")]
-    assert {trace.why(index)[0].verdict for index in sines} == {"explained"}
+    trace, sines = record_sines()
+    named = {row.data for row in trace._data.tensors}
+    values = {row.value for row in trace._data.saved if isinstance(row.value, int)} - named
+    saved = sum(math.prod(trace._data.values[value][0]) for value in values) + len(trace._data.saved)
+    assert MAX_SAVED_NUMBERS - 64 <= saved <= MAX_SAVED_NUMBERS
+    assert sines[0].verdict == "explained" and symbols_only(sines[-1])[1] == LIMIT_NOTE
+    assert {reason.verdict for reason in record_sines(keep=3)[1]} == {"explained"}
 
 
 def test_in_a_large_graph_formulas_without_saved_values_are_explained() -> None:
@@ -334,14 +300,6 @@ def test_in_a_large_graph_formulas_without_saved_values_are_explained() -> None:
     trace = record_backward(y + leaf(1.0))
     assert symbols_only(reasons(trace, "AddBackward0")[1])[0] == "grad if alpha = 1, else grad × alpha"
     assert {reason.text for reason in reasons(trace, "NegBackward0")} == {"−grad = −1 = -1", "−grad = −(-1) = 1"}
-
-
-def test_a_part_of_a_concatenation_after_one_of_unknown_length_is_explained_in_symbols_only() -> None:
-    trace = record_backward(torch.cat([leaf(1.0, 2.0, 3.0), leaf(1.0, 2.0)]))
-    row = trace._data.rows[1]
-    assert trace.why(1)[1].verdict == "explained"
-    trace._data.rows[1] = row._replace(after=(None, row.after[1]))
-    assert symbols_only(trace.why(1)[0])[1] == "No values: the lengths of the parts before this one are not known."
 
 
 @needs_saved_tensors
@@ -364,111 +322,66 @@ def test_saved_tensor_hooks_are_not_called_for_formulas() -> None:
     )
 
 
-def reason_in_handmade_trace(
-    op: str, *saved: SavedRow, grad: Tensor | None = None, sent: Tensor | None = None
-) -> Reason:
-    """The reason in a handmade trace: one node, which receives ``grad`` and sends ``sent``."""
-    trace = hv.Trace(TraceData(ops=[op, "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[]]))
-    trace._data.values += [measure(torch.tensor(1.0) if t is None else t) for t in (grad, sent)]
-    trace._data.rows.append(hv.trace.StepRow(0, "compute", 0, before=0, after=1))
-    trace._data.saved += saved
-    return trace.why(0)[0]
-
-
-def saved_row(name: str, plain: Any = None, why: str | None = None) -> SavedRow:
-    return SavedRow(0, 0, name, None, plain, why)
-
-
-UNREADABLE = torch.eye(2).to_sparse()
-NOT_VERIFIED: dict[str, Callable[[], Reason]] = {
-    "the tensors that the node saved were changed in place or freed": lambda: reason_in_handmade_trace(
-        "SinBackward0", saved_row("self", why="changed")
-    ),
-    "this torch does not save the values that the formula needs": lambda: reason_in_handmade_trace(
-        "SinBackward0", saved_row("self", why="none")
-    ),
-    "hookviz does not read the numbers of such a tensor": lambda: reason_in_handmade_trace(
-        "NegBackward0", grad=UNREADABLE
-    ),
-    "could not be computed with these values (TypeError)": lambda: reason_in_handmade_trace(
-        "SelectBackward0", *(saved_row(name, 7) for name in ("self_sym_sizes", "dim", "index"))
-    ),
-    "−grad does not give the recorded gradient": lambda: reason_in_handmade_trace(
-        "NegBackward0", grad=torch.ones(2), sent=torch.ones(3)
-    ),
+WITHOUT_VALUES = {
+    "the tensors that the node saved were changed in place or freed": {"why": "changed"},
+    "this torch does not save the values that the formula needs": {"why": "none"},
+    "could not be computed with these values (TypeError)": {"plain": "text"},
 }
-"""Why a formula has no values → a trace in which that is so."""
+"""Why a formula has no values → what is saved."""
 
 
-@pytest.mark.parametrize("cause", NOT_VERIFIED)
+@needs_saved_tensors
+@pytest.mark.parametrize("cause", WITHOUT_VALUES)
 def test_a_formula_without_values_says_why(cause: str) -> None:
-    reason = NOT_VERIFIED[cause]()
+    trace = record_backward(leaf(2.0).sin())
+    trace._data.saved[0] = trace._data.saved[0]._replace(**{"value": None, **WITHOUT_VALUES[cause]})
+    reason = trace.why(1)[0]
     assert cause in reason.note and reason.filled == ""
     assert reason.verdict == ("symbols only" if reason.note.startswith("No values: ") else "not explained")
 
 
-def test_a_missing_gradient_is_noted() -> None:
-    trace = hv.Trace(
-        TraceData(ops=["NegBackward0", "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[]])
-    )
-    trace._data.values.append(measure(torch.tensor(1.0)))
-    trace._data.rows += [
-        hv.trace.StepRow(0, "compute", 0, after=0),
-        hv.trace.StepRow(0, "arrive", 1, 0, after=0, parts=((1, 0, 0),)),
-        hv.trace.StepRow(0, "accumulate", 1, 0, before=0),
-    ]
-    assert symbols_only(trace.why(0)[0])[1] == "No values: no gradient arrived for this output."
-    assert trace.why(1)[0].note == trace.why(2)[0].note == "The step that computed it was not seen."
+def test_a_formula_for_a_tensor_that_is_not_read_has_no_values() -> None:
+    trace = record_backward(-leaf(2.0))
+    set_value(trace, trace._data.rows[1].before, torch.eye(2).to_sparse())
+    assert symbols_only(trace.why(1)[0])[1] == "No values: hookviz does not read the numbers of such a tensor."
 
 
 # -- dtypes and shapes
 
 
-HALF_PRECISION_PROGRAMS = [
-    lambda x, y: x * y + x / y,
-    lambda x, y: (x @ y.t()).sigmoid(),
-    lambda x, y: (x - y).softmax(0).sqrt(),
-]
+def numbers(*parts: Any, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
+    return tuple(torch.tensor(part, dtype=dtype, requires_grad=True) for part in parts)
+
+
+def combine(x: Tensor, y: Tensor) -> Tensor:
+    return x * y + x / y + (x @ y.t()).sigmoid() + (x - y).softmax(0).sqrt()
+
+
+EXPLAINED: dict[str, Callable[[], Tensor]] = {
+    "float16": lambda: combine(*torch.rand(2, 3, 3).half().requires_grad_()),
+    "bfloat16": lambda: combine(*torch.rand(2, 3, 3).bfloat16().requires_grad_()),
+    "scalars": lambda: ((leaf(0.3) * 0.1 / 0.7).exp() ** 1.1).log().add(leaf(0.3), alpha=0.3),
+    "scalars in float16": lambda: (numbers(0.3, dtype=torch.float16)[0] * 0.1 / 0.7).exp() ** 1.1,
+    "complex": lambda: torch.mul(*numbers(1 + 2j, 3 - 1j)).exp(),
+    "integer exponents": lambda: leaf(2.0, 3.0) ** torch.tensor([3, 0]),
+    "NaN and Inf": lambda: leaf(math.nan, math.inf, 0.0, -1.0).square().log().relu(),
+}
 
 
 @needs_saved_tensors
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("make", HALF_PRECISION_PROGRAMS)
-def test_half_precision_is_explained(make: Callable[..., Tensor], dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_each_dtype_is_explained(name: str) -> None:
     torch.manual_seed(3)
-    x, y = (torch.rand(3, 3).to(dtype).requires_grad_() for _ in range(2))
-    trace = record_backward(make(x, y))
-    assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
-
-
-@needs_saved_tensors
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
-def test_formulas_with_python_scalars_have_torchs_precision(dtype: torch.dtype) -> None:
-    x = torch.tensor(0.3, dtype=dtype, requires_grad=True)
-    trace = record_backward(((x * 0.1 / 0.7).exp() ** 1.1).log().add(x, alpha=0.3))
-    assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
+    assert {reason.verdict for reason in all_reasons(record_backward(EXPLAINED[name]()))} == {"explained"}
 
 
 @needs_saved_tensors
 def test_formulas_for_complex_numbers_contain_the_conjugate() -> None:
-    x, y = (torch.tensor(n, requires_grad=True) for n in (1 + 2j, 3 - 1j))
-    found = reasons(record_backward((x * y).exp()), "MulBackward0")
+    found = reasons(record_backward(torch.mul(*numbers(1 + 2j, 3 - 1j))), "MulBackward0")
     assert [reason.formula for reason in found] == ["grad × conj(other)", "grad × conj(self)"]
-    assert {reason.verdict for reason in found} == {"explained"}
-
-
-@needs_saved_tensors
-def test_the_note_states_that_only_the_real_part_is_taken() -> None:
     (reason,) = reasons(record_backward(leaf(2.0) * torch.tensor(3 + 4j)), "MulBackward0")
     assert reason.text == "grad × conj(other) = (1+0i) × conj(3+4i) = 3"
     assert reason.note == "Only the real part is taken, because the tensor is real."
-
-
-@needs_saved_tensors
-def test_integer_exponents_are_explained() -> None:
-    (reason,) = reasons(record_backward(leaf(2.0, 3.0) ** torch.tensor([3, 0])), "PowBackward1")
-    assert reason.value is not None and reason.value.tolist() == [12, 0]
-    assert reason.verdict == "explained"
 
 
 @needs_saved_tensors
@@ -476,7 +389,6 @@ def test_integer_exponents_are_explained() -> None:
     ("shapes", "notes"),
     [
         (((2, 3), (3,)), ["", "dimension: 0."]),
-        (((3,), (2, 3)), ["dimension: 0.", ""]),
         (((2, 1), (1, 3)), ["dimension: 1.", "dimension: 0."]),
         (((), (2, 3)), ["dimension: 0, 1.", ""]),
     ],
@@ -486,13 +398,6 @@ def test_the_note_states_the_broadcast_dimensions(shapes: Any, notes: list[str])
     found = reasons(record_backward(x * y), "MulBackward0")
     assert [reason.note.removeprefix("Summed over each broadcast ") for reason in found] == notes
     assert {reason.verdict for reason in found} == {"explained"}
-
-
-@needs_saved_tensors
-def test_nan_and_inf_are_explained() -> None:
-    x = leaf(float("nan"), float("inf"), 0.0, -1.0)
-    trace = record_backward((x * x).log().relu())
-    assert {reason.verdict for step in trace.steps for reason in trace.why(step.index)} == {"explained"}
 
 
 # -- effects on the recording
@@ -512,13 +417,6 @@ def test_saving_values_keeps_no_tensor_alive_and_changes_no_version() -> None:
     assert reference.expired()
 
 
-def test_saved_values_that_are_in_the_trace_are_not_stored_again() -> None:
-    tensors = scene()
-    trace = record_backward(tensors.e, names=tensors._asdict())
-    named_values = {row.data for row in trace._data.tensors}
-    assert {row.value for row in trace._data.saved if row.value is not None} <= named_values
-
-
 class CountingMode(TorchDispatchMode):
     calls = 0
 
@@ -532,10 +430,10 @@ def test_why_does_not_change_torchs_state_or_run_operators() -> None:
     trace = record_backward(x.unsqueeze(0) @ x.sin().unsqueeze(1))
     before = torch.get_rng_state()
     with CountingMode() as counting_mode, torch.autocast("cpu"), torch.device("meta"):
-        texts = [reason.text for step in trace.steps for reason in trace.why(step.index)]
+        texts = [reason.text for reason in all_reasons(trace)]
     assert torch.equal(torch.get_rng_state(), before) and torch.is_grad_enabled()
     assert counting_mode.calls == 0
-    assert texts == [reason.text for step in trace.steps for reason in trace.why(step.index)]
+    assert texts == [reason.text for reason in all_reasons(trace)]
 
 
 def record_loop(keep: int | None, steps: int) -> hv.Trace:
@@ -547,10 +445,7 @@ def record_loop(keep: int | None, steps: int) -> hv.Trace:
 
 
 def test_dropped_passes_drop_their_saved_values() -> None:
-    texts = [
-        [reason.text for step in trace.steps for reason in trace.why(step.index)]
-        for trace in (record_loop(2, 7), record_loop(None, 7))
-    ]
+    texts = [[reason.text for reason in all_reasons(trace)] for trace in (record_loop(2, 7), record_loop(None, 7))]
     assert len(texts[0]) * 7 == len(texts[1]) * 2 and texts[1][-len(texts[0]) :] == texts[0]
     assert len(record_loop(2, 20)._data.saved) == len(record_loop(2, 7)._data.saved)
 
@@ -571,10 +466,8 @@ def record_net() -> hv.Trace:
 def test_a_loaded_trace_has_the_same_reasons_as_the_recorded_one(tmp_path: Path) -> None:
     trace = record_net()
     trace.save(tmp_path / "t.json")
-    loaded = hv.load(tmp_path / "t.json")
-    recorded_reasons = [list(trace.why(step)) for step in range(len(trace.steps))]
-    assert [list(loaded.why(step)) for step in range(len(trace.steps))] == recorded_reasons
-    assert {reason.verdict for found in recorded_reasons for reason in found} >= {"explained", "not explained"}
+    assert all_reasons(hv.load(tmp_path / "t.json")) == all_reasons(trace)
+    assert {reason.verdict for reason in all_reasons(trace)} >= {"explained", "not explained"}
 
 
 @needs_saved_tensors
@@ -582,56 +475,15 @@ def test_without_torch_formulas_are_shown_in_symbols_and_say_that_values_need_it
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trace = record_net()
-    explained = [list(trace.why(step)) for step in range(len(trace.steps))]
+    explained = all_reasons(trace)
     monkeypatch.setattr("hookviz.analysis.formulas.reasons.load_verifier", lambda: None)
-    for step, explanations in enumerate(explained):
-        for reason, with_values in zip(trace.why(step), explanations, strict=True):
-            assert reason.formula == with_values.formula
-            if reason.verdict != "not explained":
-                assert symbols_only(reason) == (reason.formula, "No values: they need PyTorch, which is not installed.")
+    for reason, with_values in zip(all_reasons(trace), explained, strict=True):
+        assert reason.formula == with_values.formula
+        if reason.verdict != "not explained":
+            assert symbols_only(reason) == (reason.formula, "No values: they need PyTorch, which is not installed.")
 
 
 # -- the table of formulas
-
-
-@pytest.fixture(scope="module")
-def entries() -> dict[str, dict[str, Any]]:
-    """``derivatives.yaml`` as PyYAML reads it: entry → input → formula, and "name" → the signature of the entry."""
-    path = derivatives.files("torchgen").joinpath("packaged/autograd/derivatives.yaml")
-    found = {}
-    for entry in yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        fields = entry.get("dispatch", {}).get("Default", entry)
-        inputs = {key: text for keys, text in fields.items() for key in keys.split(", ")}
-        found[entry["name"].partition("(")[0]] = {**inputs, "name": entry["name"]}
-    return found
-
-
-FORMULAS_OF_TORCH = {op: row for op, row in derivatives.load_formulas().items() if row["entry"] is not None}
-"""Kind of node → its row in the table, for the formulas that are taken from torch's."""
-
-
-def test_every_formula_matches_a_text_in_derivatives_yaml(entries: dict[str, dict[str, Any]]) -> None:
-    """Fails for a torch with a changed formula, so that hookviz's is reviewed."""
-    for op, row in FORMULAS_OF_TORCH.items():
-        name = row["entry"].partition(".")[0].strip("_").removesuffix("_forward").title().replace("_", "")
-        assert re.fullmatch(rf"{name}Backward\d", op), op
-        for slot, (key, readings) in enumerate(row["slots"].items()):
-            formula, text = derivatives.find_formula(op, slot), " ".join(entries[row["entry"]][key].split())
-            assert formula is not None and " ".join(str(formula.source).split()) == text, (op, key)
-            assert [formula.text, text] in [
-                [reading, known] for reading, *texts in derivatives.list_readings(readings) for known in texts
-            ], (op, key)
-
-
-def differentiable_inputs(entry: dict[str, Any]) -> list[str]:
-    """The inputs of an entry that have a gradient, in the order of its signature and of a node's edges."""
-    names = re.findall(r"Tensor(?:\([^)]*\))?\S* (\w+)", entry["name"].rpartition(" -> ")[0])
-    return [name for name in names if entry.get(name) not in (None, "non_differentiable")]
-
-
-def test_the_inputs_are_in_the_order_of_the_edges(entries: dict[str, dict[str, Any]]) -> None:
-    for op, row in FORMULAS_OF_TORCH.items():
-        assert list(row["slots"]) == differentiable_inputs(entries[row["entry"]])[: len(row["slots"])], op
 
 
 @needs_saved_tensors
@@ -659,40 +511,8 @@ def test_if_releases_of_torch_differ_the_formula_is_that_of_the_installed_one(
 
 @pytest.mark.parametrize(
     "text",
-    ["__import__('os')", "(1).real", "a[0]", "lambda: 1", "[x for x in a]", "f'{a}'", "not a", "a + 'b'.upper()"],
+    ["__import__('os')", "(1).real", "a[0]", "lambda: 1", "not a"],
 )
 def test_formulas_with_other_python_syntax_are_refused(text: str) -> None:
     with pytest.raises((TypeError, KeyError)):
         Evaluator({"a": 1}, FUNCTIONS).value(ast.parse(text, mode="eval").body)
-
-
-def test_every_function_is_used_by_some_formula() -> None:
-    trees = [
-        ast.walk(ast.parse(formula.text))
-        for op in derivatives.load_formulas()
-        for slot in range(3)
-        if (formula := derivatives.find_formula(op, slot))
-    ]
-    called = {
-        node.func.id
-        for tree in trees
-        for node in tree
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
-    assert called == set(FUNCTIONS) - {"add_up"}  # for sums
-
-
-def test_an_edit_of_another_gradient_in_the_same_memory_is_a_reason() -> None:
-    a, b, d = (torch.tensor(x, requires_grad=True) for x in (2.0, 3.0, 4.0))
-    c = a * b
-    e = c + d
-
-    def edit(grad: torch.Tensor) -> None:
-        grad *= 100
-
-    d.register_hook(edit)
-    with hv.record() as trace:
-        e.backward()
-    step = next(step.index for step in trace.steps if step.kind == "arrive" and step.on == "c")
-    texts = [reason.text for reason in trace.why(step)]
-    assert texts == ["grad = 1", "1 → 100: edit on d edited it in place (step 4)"]

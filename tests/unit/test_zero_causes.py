@@ -1,8 +1,8 @@
-"""Findings on gradients of 0 say why they are 0, with the line of the op or of what made a parameter 0."""
+"""Findings on gradients of 0 say why they are 0, with the line, and are no fault unless nothing learns in any pass."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 import torch
@@ -60,7 +60,7 @@ class LowRank(nn.Module):
 
 
 def list_found(*layers: nn.Module) -> list[Finding]:
-    """Train a net for some steps, and return the findings about the gradients."""
+    """Train a layer and others for some steps, and return the findings about the gradients."""
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 4), *layers)
     nn.init.uniform_(net[0].weight, -0.3, 0.3)
@@ -80,18 +80,29 @@ def line_of_fault(kind: type[nn.Module]) -> int:
     return next(number for number, line in enumerate(lines, 1) if number > start and line.endswith("# fault"))
 
 
+# -- flat ops and zeros of parameters
+
+
 @pytest.mark.parametrize(
     ("layer", "words"),
     [
-        (Rounded(), "The derivative of round is 0 everywhere."),
-        (Clamped(), "No number that comes in is below its limit, 1"),
-        (Dead(-20.0), "first.bias is -20 everywhere; without it, they would reach"),
+        (Rounded(), ["at RoundBackward0 #5 of net.1 (Rounded)", "The derivative of round is 0 everywhere."]),
+        (Clamped(), ["at ClampBackward1 #5 of net.1 (Clamped)", "No number that comes in is below its limit, 1"]),
+        (
+            Dead(-20.0),
+            [
+                "net.1.first (Linear) returned no number above 0: they lie between -",
+                "first.bias is -20 everywhere; without it, they would reach ",
+            ],
+        ),
     ],
 )
-def test_an_op_that_is_constant_is_named_with_its_line_in_the_forward(layer: nn.Module, words: str) -> None:
+def test_an_op_that_is_constant_is_named_with_its_line_in_the_forward(layer: nn.Module, words: list[str]) -> None:
     [finding] = list_found(layer)
     assert (finding.kind, finding.severity, finding.line) == ("zero", "warning", line_of_fault(type(layer)))
-    assert words in finding.sentence and "after 2 steps: " in finding.sentence and "never learned" in finding.sentence
+    assert all(part in finding.sentence for part in words)
+    assert re.search(r"Beyond it, net\..* get a gradient of 0\.", finding.sentence)
+    assert "It is so in each pass, after 2 steps: " in finding.sentence and "never learned" in finding.sentence
 
 
 @pytest.mark.parametrize("layer", [nn.Softmax(1), nn.LogSoftmax(-1), nn.LayerNorm(1), nn.LayerNorm(1, bias=False)])
@@ -112,6 +123,8 @@ def test_two_factors_of_zeros_are_named_with_the_line_that_made_one_0() -> None:
     assert (finding.severity, finding.line, finding.line_role) == ("warning", line_of_fault(LowRank), "zeros")
     assert "It multiplies by net.1.up: all 0." in finding.sentence
     assert "This pass multiplies by more that is all 0: net.1.down." in finding.sentence
+    [finding] = list_found(nn.Linear(4, 4), LowRank(1.0))
+    assert finding.severity == "remark" and "Later passes do not show this" in finding.sentence
 
 
 def test_large_parameters_of_zeros_are_known_by_the_gradients() -> None:
@@ -127,9 +140,7 @@ def test_a_gradient_that_flows_is_no_finding(make: Callable[[], nn.Module]) -> N
     assert list_found(make()) == []
 
 
-def test_one_factor_of_zeros_that_learns_is_a_remark() -> None:
-    [finding] = list_found(nn.Linear(4, 4), LowRank(1.0))
-    assert finding.severity == "remark" and "Later passes do not show this" in finding.sentence
+# -- which passes show it
 
 
 @pytest.mark.parametrize(("removed", "when"), [(True, "in 2 of 4 passes"), (False, "in 4 of 4 passes")])
@@ -150,15 +161,15 @@ def test_zeros_of_a_hook_are_counted_in_the_passes_in_which_that_hook_fired(remo
 
 def test_a_leaf_whose_hook_makes_nan_of_zeros_gets_no_gradient_of_0() -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
-    nn.init.constant_(cast("nn.Linear", net[0]).bias, -9.0)
-    with hv.record(net) as trace:
-        net(torch.ones(1, 2)).sum().backward()
-    assert any(finding.kind == "zero" for finding in trace.findings)
+    nn.init.constant_(net[0].bias, -9.0)
     for parameter in net.parameters():
         parameter.register_hook(lambda grad: grad / grad.norm())
     with hv.record(net) as trace:
         net(torch.ones(1, 2)).sum().backward()
     assert {finding.kind for finding in trace.findings if finding.about == "value"} == {"nan"}
+
+
+# -- parts that cancel
 
 
 @pytest.mark.parametrize("is_detached", [False, True])
@@ -183,11 +194,7 @@ def test_gradients_that_cancel_are_a_warning_that_names_both_paths(is_detached: 
 
 def test_a_bias_whose_parts_cancel_in_the_loss_of_a_critic_is_no_finding() -> None:
     critic = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
-    sgd = torch.optim.SGD(critic.parameters(), 0.1)
     with hv.record(critic) as trace:
-        for _ in range(STEPS):
-            sgd.zero_grad()
-            (critic(torch.rand(8, 4)).mean() - critic(torch.rand(8, 4)).mean()).backward()
-            sgd.step()
+        (critic(torch.rand(8, 4)).mean() - critic(torch.rand(8, 4)).mean()).backward()
     assert critic[2].bias.grad is not None and not critic[2].bias.grad.any()
     assert list(trace.findings.values) == []

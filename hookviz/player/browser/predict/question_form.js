@@ -84,9 +84,11 @@ function makeChoiceFields(choices, text, choose, signal) {
  * @param {Say} say
  */
 export function markWrong(form, index, say) {
-  const choice = form.querySelectorAll(".hv-choice")[index];
+  const choice = /** @type {HTMLElement} */ (form.querySelectorAll(".hv-choice")[index]);
   if (choice.classList.contains("hv-wrong")) return;
   choice.classList.add("hv-wrong");
+  // A digit chose it: the ring of the focus around another choice would look like a hint.
+  choice.focus({ preventScroll: true });
   const sign = makeShape(SIGNS.silent, "hv-check");
   sign.removeAttribute("aria-hidden");
   setAttributes(sign, { role: "img", "aria-label": say("ask_wrong") });
