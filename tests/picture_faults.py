@@ -19,15 +19,12 @@ Point = tuple[float, float]
 
 
 class Area(NamedTuple):
-    """A rectangle, in points."""
-
     left: float
     top: float
     right: float
     bottom: float
 
     def contains(self, other: "Area") -> bool:
-        """Whether ``other`` lies in it."""
         return (
             self.left <= other.left + SLACK
             and self.top <= other.top + SLACK
@@ -52,8 +49,6 @@ class Area(NamedTuple):
 
 
 class Words(NamedTuple):
-    """A text element."""
-
     id: str
     holder: str
     """The id of the innermost box, frame, pin or arrow around it; empty for a note."""
@@ -195,7 +190,6 @@ def _sample(curve: list[Point]) -> Iterator[Point]:
 
 
 def find_faults(svg: str, scene: Scene) -> list[str]:
-    """Return what is wrong with the picture of ``scene``."""
     plan = PicturePlan(svg)
     texts = {text_id: [*steps.values()] for text_id, steps in step_texts(scene).items()}
     has_note = any(words.holder == "" for words in plan.words)
@@ -207,14 +201,12 @@ def find_faults(svg: str, scene: Scene) -> list[str]:
 
 
 def _list_elements(scene: Scene) -> Iterator[str]:
-    """Yield the ids of all boxes, pins, arrows and texts of a scene."""
     for boxes in (scene.boxes.values(), scene.calls.values(), scene.group_boxes, scene.list_pins(), scene.all_arrows):
         yield from (box.id for box in boxes)
     yield from (text_id for box in scene.group_boxes for text_id in box.texts if box.longest_text(text_id))
 
 
 def _find_strays(plan: PicturePlan, scene: Scene) -> Iterator[str]:
-    """Yield what is not inside its own frame, and arrows that do not lead from box to box."""
     shared = SharedModules(scene)
     inside = {
         call.id: {*call.box_ids, *(child.id for child in call.children), f"{call.id}-h"} - shared.leaves

@@ -40,12 +40,10 @@ class CheckpointedNet(nn.Module):
 
 
 def make_ddp(model: nn.Module, **options: Any) -> nn.Module:
-    """Wrap ``model`` in DDP."""
     return DistributedDataParallel(model, **options)
 
 
 def make_fsdp2() -> nn.Module:
-    """Return a model sharded with the newer FSDP, ``fully_shard``."""
     # Import it late: it takes a second, and collecting the tests only needs the names in MODELS.
     from torch.distributed.fsdp import fully_shard
 
@@ -56,7 +54,6 @@ def make_fsdp2() -> nn.Module:
 
 
 def make_fsdp1() -> nn.Module:
-    """Return a model in the older FSDP, ``FullyShardedDataParallel``."""
     from torch.distributed.fsdp import FullyShardedDataParallel
 
     return FullyShardedDataParallel(make_net(), device_id=torch.device("cpu"))
@@ -121,7 +118,6 @@ def summarize_trace(trace: hv.Trace) -> dict[str, Any]:
 
 
 def run_all(rank: int) -> dict[str, Any]:
-    """Train every model without and with recording, and return the results by name."""
     results: dict[str, Any] = {}
     for name, make in MODELS.items():
         for accumulate in (False, True):
@@ -147,7 +143,6 @@ def record_without_sync(rank: int) -> hv.Trace:
 
 
 def record_inner_module(rank: int, *, part: bool = False) -> hv.Trace:
-    """Record a pass of the model that DDP wraps, or of a part of that model."""
     model: Any = MODELS["ddp"]()
     with hv.record(model.module[2] if part else model.module) as trace:
         model(torch.ones(3, 2) * (rank + 1)).sum().backward()

@@ -1,29 +1,24 @@
-"""Print how many rows there are of each kind and fate; with ``--programs``, the node ids for pytest."""
+"""Print the table of all promises as Markdown; with ``--tests``, only the node ids of their tests."""
 
 import sys
-from collections import Counter
+from itertools import groupby
 
-from tests.inventory.table import FATES, read_promises
-
-
-def print_counts() -> None:
-    """Print a table: one line for each kind."""
-    promises = read_promises()
-    counts = Counter((promise.kind, promise.fate) for promise in promises)
-    kinds = dict.fromkeys(promise.kind for promise in promises)
-    print("|", " | ".join(["kind", *FATES]), "|")
-    print("|---" * (len(FATES) + 1) + "|")
-    for kind in kinds:
-        print("|", " | ".join([kind, *(str(counts[kind, fate]) for fate in FATES)]), "|")
-    totals = Counter(promise.fate for promise in promises)
-    print("|", " | ".join(["all", *(str(totals[fate]) for fate in FATES)]), "|")
+from tests.inventory.table import read_promises
 
 
-def print_programs() -> None:
+def print_table() -> None:
+    """Print a table for each kind of promise, with the number of its rows."""
+    for kind, rows in groupby(read_promises(), key=lambda promise: promise.kind):
+        promises = [*rows]
+        print(f"\n## {kind} ({len(promises)})\n\n| promise | its test | note |\n|---|---|---|")
+        for promise in promises:
+            print(f"| {promise.name} | {promise.test} | {promise.note} |")
+
+
+def print_tests() -> None:
     """Print each test that some row names, one in a line."""
-    programs = {promise.program for promise in read_promises()}
-    print("\n".join(sorted(program for program in programs if ".py::" in program)))
+    print("\n".join(sorted({promise.test for promise in read_promises() if ".py::" in promise.test})))
 
 
 if __name__ == "__main__":
-    (print_programs if "--programs" in sys.argv[1:] else print_counts)()
+    (print_tests if "--tests" in sys.argv[1:] else print_table)()

@@ -27,11 +27,14 @@ class Commands:
         self.folder, self._capsys = folder, capsys
 
     def __call__(self, *arguments: str, status: int = 0) -> str:
-        """Run a command; return what it printed."""
         self._capsys.readouterr()
         assert main(list(arguments)) == status
         printed = self._capsys.readouterr()
         return printed.out + printed.err
+
+    def record(self, *options: str) -> hv.Trace:
+        self("run", *options, "--record", "new.json", "train.py")
+        return hv.load("new.json")
 
     def read(self, name: str) -> str:
         """Return the text of a file that a command wrote."""
@@ -42,82 +45,56 @@ def c_hook(grad: torch.Tensor) -> torch.Tensor:
     return grad + 2.5
 
 
+def save_a_pass(name: str, *hooks: object) -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    for hook in hooks:
+        x.register_hook(hook)
+    with hv.record() as trace:
+        (x * x).backward()
+    trace.save(name)
+
+
 @pytest.fixture
 def hookviz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Commands:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.py").write_text(SCRIPT)
-    x = torch.tensor(3.0, requires_grad=True)
-    x.register_hook(c_hook)
-    with hv.record() as trace:
-        (x * x).backward()
-    trace.save("pass.json")
+    save_a_pass("pass.json", c_hook)
     return Commands(tmp_path, capsys)
 
 
 # -- run
 
 
-def test_run(hookviz: Commands) -> None:
-    assert "hookviz recorded" in hookviz("run", "train.py")
-
-
-def test_run_program(hookviz: Commands) -> None:
-    assert "['--lr', '0.1']" in hookviz("run", "train.py", "--lr", "0.1")
-
-
-def test_run_module(hookviz: Commands) -> None:
+def test_run_passes_arguments_on_to_a_script_or_a_module(hookviz: Commands) -> None:
+    printed = hookviz("run", "train.py", "--lr", "0.1")
+    assert "['--lr', '0.1']" in printed and "hookviz recorded" in printed
     assert "['x']" in hookviz("run", "-m", "train", "x")
 
 
-def test_run_record(hookviz: Commands) -> None:
-    hookviz("run", "--record", "new.json", "train.py")
-    assert hv.load("new.json").pass_numbers == [1, 2, 3]
-
-
-def test_run_page(hookviz: Commands) -> None:
-    hookviz("run", "--page", "new.html", "train.py")
+def test_run_writes_a_trace_and_a_page(hookviz: Commands) -> None:
+    assert hookviz.record("--page", "new.html").pass_numbers == [1, 2, 3]
     assert "<html" in hookviz.read("new.html")
 
 
-def test_run_every(hookviz: Commands) -> None:
-    hookviz("run", "--every", "2", "--record", "new.json", "train.py")
-    assert hv.load("new.json").pass_numbers == [1, 3]
-
-
-def test_run_keep(hookviz: Commands) -> None:
-    hookviz("run", "--keep", "1", "--record", "new.json", "train.py")
-    assert hv.load("new.json").pass_numbers == [3]
-
-
-def test_run_statistics(hookviz: Commands) -> None:
-    hookviz("run", "--statistics", "norm", "--record", "new.json", "train.py")
-    assert hv.load("new.json").statistics == "norm"
-
-
-def test_run_cuts(hookviz: Commands) -> None:
-    hookviz("run", "--record", "plain.json", "train.py")
-    hookviz("run", "--cuts", "--record", "new.json", "train.py")
-    assert hv.load("plain.json").notes != hv.load("new.json").notes
+def test_run_records_as_the_options_say(hookviz: Commands) -> None:
+    assert hookviz.record("--every", "2").pass_numbers == [1, 3]
+    assert hookviz.record("--keep", "1").pass_numbers == [3]
+    assert hookviz.record("--statistics", "norm").statistics == "norm"
+    assert hookviz.record("--cuts").notes != hookviz.record().notes
 
 
 def test_run_compiled(hookviz: Commands) -> None:
     compiled = "net = torch.compile(torch.nn.Linear(1, 1), backend='eager')\nnet(torch.ones(1)).backward()\n"
     (hookviz.folder / "train.py").write_text(SCRIPT + compiled)
-    for option, kinds in {(): {"compiled"}, ("--compiled", "eager"): {"forward"}}.items():
-        hookviz("run", *option, "--record", "new.json", "train.py")
-        assert kinds <= {step.kind for step in hv.load("new.json").steps}, option
+    for options, kind in (((), "compiled"), (("--compiled", "eager"), "forward")):
+        assert kind in {step.kind for step in hookviz.record(*options).steps}, options
 
 
-def test_run_check(hookviz: Commands) -> None:
-    (hookviz.folder / "train.py").write_text(SCRIPT + "(weight * 0).log().backward()\n")
+def test_run_stops_at_nan_and_says_so(hookviz: Commands) -> None:
+    (hookviz.folder / "train.py").write_text(SCRIPT + "for n in (0, 1):\n    (weight * n).log().backward()\n")
     hookviz("run", "train.py", status=0)
     hookviz("run", "--check", "train.py", status=1)
-
-
-def test_run_until(hookviz: Commands) -> None:
-    (hookviz.folder / "train.py").write_text(SCRIPT + "for n in (0, 1):\n    (weight * n).log().backward()\n")
-    hookviz("run", "--until", "nan", "--record", "new.json", "train.py")
-    assert hv.load("new.json").pass_numbers == [1, 2, 3, 4]
+    assert hookviz.record("--until", "nan").pass_numbers == [1, 2, 3, 4]
 
 
 def test_run_on_trouble(hookviz: Commands) -> None:
@@ -128,72 +105,44 @@ def test_run_on_trouble(hookviz: Commands) -> None:
     assert "<html" in hookviz.read("crash.html")
 
 
-# -- page
+# -- page, animate, text
 
 
 def test_page(hookviz: Commands) -> None:
-    hookviz("page", "pass.json")
-    assert "c_hook" in hookviz.read("pass.html")
-
-
-def test_page_output(hookviz: Commands) -> None:
-    hookviz("page", "pass.json", "-o", "lesson.html")
-    assert "<html" in hookviz.read("lesson.html")
-
-
-def test_page_title(hookviz: Commands) -> None:
     hookviz("page", "pass.json", "--title", "The square of 3")
-    assert "The square of 3" in hookviz.read("pass.html")
-
-
-def test_page_no_source(hookviz: Commands) -> None:
-    hookviz("page", "pass.json")
-    with_source = hookviz.read("pass.html")
-    hookviz("page", "pass.json", "--no-source")
-    assert "The source of the hooks and the names of their files are left out" in hookviz.read("pass.html")
-    assert len(hookviz.read("pass.html")) < len(with_source)
-
-
-def test_page_no_values(hookviz: Commands) -> None:
-    hookviz("page", "pass.json")
-    assert "6 → 8.5" in hookviz.read("pass.html")
+    page = hookviz.read("pass.html")
+    assert "c_hook" in page and "6 → 8.5" in page and "The square of 3" in page
+    hookviz("page", "pass.json", "-o", "lesson.html", "--no-source")
+    without_source = hookviz.read("lesson.html")
+    assert "The source of the hooks and the names of their files are left out" in without_source
+    assert len(without_source) < len(page)
     hookviz("page", "pass.json", "--no-values")
     assert "6 → 8.5" not in hookviz.read("pass.html")
-
-
-# -- animate
-
-
-def animate(hookviz: Commands, *options: str) -> bytes:
-    """Write an animation with the options, and return its bytes."""
-    hookviz("animate", "pass.json", "-o", "pass.png", *options)
-    return (hookviz.folder / "pass.png").read_bytes()
 
 
 def test_animate(hookviz: Commands) -> None:
     hookviz("animate", "pass.json")
     assert len(list(hookviz.folder.glob("pass.*"))) == 2
-
-
-def test_animate_output(hookviz: Commands) -> None:
-    assert animate(hookviz).startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("options", [["--steps", "1-2"], ["--width", "400"], ["--seconds", "0.5"], ["--dark"]])
-def test_animate_option(options: list[str], hookviz: Commands) -> None:
-    assert animate(hookviz) != animate(hookviz, *options)
-
-
-# -- text
+    written = set()
+    for option in (
+        ["--steps", "1"],
+        ["--steps", "1", "--width", "400"],
+        ["--steps", "1-2"],
+        ["--steps", "1", "--dark"],
+    ):
+        hookviz("animate", "pass.json", "-o", "pass.png", *option)
+        written.add((hookviz.folder / "pass.png").read_bytes())
+    hookviz("animate", "pass.json", "-o", "pass.png", "--steps", "1-2", "--seconds", "0.5")
+    written.add((hookviz.folder / "pass.png").read_bytes())
+    assert len(written) == 5 and all(picture.startswith(b"\x89PNG") for picture in written)
 
 
 def test_text(hookviz: Commands) -> None:
     assert "tensor hook  c_hook on x" in hookviz("text", "pass.json")
-
-
-def test_text_steps(hookviz: Commands) -> None:
     shown = hookviz("text", "pass.json", "--steps", "1-2")
     assert "seed" in shown and "tensor hook" not in shown
+    assert '"kind": "tensor_hook"' in hookviz("text", "pass.json", "--json")
+    assert max(map(len, hookviz("text", "pass.json", "--width", "72").splitlines())) <= 72
 
 
 def test_text_all(hookviz: Commands) -> None:
@@ -203,15 +152,7 @@ def test_text_all(hookviz: Commands) -> None:
     assert "are left out" not in hookviz("text", "long.json", "--all")
 
 
-def test_text_json(hookviz: Commands) -> None:
-    assert '"kind": "tensor_hook"' in hookviz("text", "pass.json", "--json")
-
-
-def test_text_width(hookviz: Commands) -> None:
-    assert max(map(len, hookviz("text", "pass.json", "--width", "72").splitlines())) <= 72
-
-
-# -- findings, check
+# -- commands that print a table, and others
 
 
 def save_a_silent_hook() -> None:
@@ -220,12 +161,6 @@ def save_a_silent_hook() -> None:
     with hv.record(layer) as trace:
         layer.forward(torch.ones(1)).backward()
     trace.save("silent.json")
-
-
-def test_findings(hookviz: Commands) -> None:
-    save_a_silent_hook()
-    assert "warning" in hookviz("findings", "silent.json", status=1)
-    assert "Nothing was found." in hookviz("findings", "pass.json", status=0)
 
 
 TABLES = {
@@ -240,7 +175,7 @@ TABLES = {
 @pytest.mark.parametrize("command", TABLES)
 def test_output_of_a_table(command: str, hookviz: Commands) -> None:
     save_a_silent_hook()
-    save_another_pass()
+    save_a_pass("other.json")
     (hookviz.folder / "hooks_of_mine.py").write_text("def c_hook(grad):\n    grad *= 2\n")
     arguments, status = TABLES[command]
     narrow = hookviz(command, *arguments, "--width", "60", status=status)
@@ -250,35 +185,23 @@ def test_output_of_a_table(command: str, hookviz: Commands) -> None:
     assert "| --- |" in hookviz(command, *arguments, "--markdown", status=status)
 
 
-def save_another_pass() -> None:
-    """Save the pass of ``pass.json`` without its hook."""
-    x = torch.tensor(3.0, requires_grad=True)
-    with hv.record() as trace:
-        (x * x).backward()
-    trace.save("other.json")
-
-
-def test_hooks(hookviz: Commands) -> None:
+def test_findings_and_hooks_say_why_a_hook_did_not_fire(hookviz: Commands) -> None:
     save_a_silent_hook()
+    assert "warning" in hookviz("findings", "silent.json", status=1)
+    assert "Nothing was found." in hookviz("findings", "pass.json", status=0)
     assert "Call the module itself" in " ".join(hookviz("hooks", "silent.json").split())
     assert "in each pass" in hookviz("hooks", "pass.json")
 
 
-def test_for_agents(hookviz: Commands) -> None:
+def test_check_and_for_agents(hookviz: Commands) -> None:
     assert "certainty" in hookviz("for-agents")
-
-
-def test_check(hookviz: Commands) -> None:
     assert "PyTorch" in hookviz("check")
     assert '"uses"' in hookviz("check", "--json")
 
 
-def test_no_command_accepts_a_file_that_is_no_trace(hookviz: Commands) -> None:
+def test_no_command_accepts_a_file_that_is_no_trace_or_wrong_arguments(hookviz: Commands) -> None:
     for command in ("page", "text", "findings", "hooks", "animate"):
         assert "other.txt" in hookviz(command, "other.txt", status=2)
-
-
-def test_wrong_arguments(hookviz: Commands) -> None:
     with pytest.raises(SystemExit) as exit_info:
         hookviz("text", "pass.json", "--width", "wide")
     assert exit_info.value.code == 2

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import hookviz as hv
+from tests.unit.test_public_names import DESCRIBED
 
 
 def c_hook(grad: torch.Tensor) -> torch.Tensor:
@@ -25,7 +26,6 @@ def record_pass(*, hooked: bool = True) -> hv.Trace:
 
 
 def write(trace: hv.Trace, name: str, folder: Path) -> bytes:
-    """Write a trace with the method that fits the name."""
     path = folder / name
     {".html": trace.to_html, ".json": trace.save, ".png": trace.animate}[path.suffix](path)
     return path.read_bytes()
@@ -69,6 +69,10 @@ def trace() -> hv.Trace:
 @pytest.mark.parametrize("name", CHECKS)
 def test_member_shows_the_recording(name: str, trace: hv.Trace, tmp_path: Path) -> None:
     assert CHECKS[name](trace, tmp_path)
+
+
+def test_each_member_that_is_described_is_tried() -> None:
+    assert {*CHECKS} == {*DESCRIBED.split()}
 
 
 def test_print_shows_one_line_for_each_step(trace: hv.Trace) -> None:

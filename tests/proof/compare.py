@@ -21,7 +21,6 @@ Watch = Callable[..., AbstractContextManager[Any]]
 
 
 def plain(*_: Any) -> AbstractContextManager[Any]:
-    """Watch nothing."""
     return nullcontext()
 
 
@@ -53,7 +52,6 @@ class Bits(NamedTuple):
 
 
 def bits(tensor: torch.Tensor | None) -> Any:
-    """Return the bits of a tensor, or those of the strided components of a sparse tensor."""
     if tensor is None:
         return None
     if tensor.layout is not torch.strided:
@@ -65,7 +63,6 @@ def bits(tensor: torch.Tensor | None) -> Any:
 
 
 def sparse_parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return the strided tensors inside a sparse one."""
     tensor = tensor.detach()
     if tensor.layout is torch.sparse_coo:
         return tensor._indices(), tensor._values()
@@ -95,7 +92,6 @@ def has_valid_grad_fn(tensor: torch.Tensor) -> bool:
 
 
 def shared_storage_groups(tensors: Mapping[str, torch.Tensor | None]) -> list[list[str]]:
-    """Return the groups of names whose tensors share a storage."""
     groups: dict[int, list[str]] = {}
     for name, tensor in tensors.items():
         if tensor is not None and tensor.layout is torch.strided:
@@ -117,7 +113,6 @@ def traceback_frames(traceback: TracebackType | None) -> Iterator[tuple[str, int
 
 
 def describe_error(error: BaseException | None) -> dict[str, Any] | None:
-    """Return an exception's type, text, chain and traceback."""
     if error is None:
         return None
     return {
@@ -170,7 +165,6 @@ def hook_names(hooks: Mapping[int, Any] | None) -> list[str] | None:
 
 
 def tensor_hooks(tensor: torch.Tensor) -> tuple[list[str] | None, list[str] | None]:
-    """Return the names of the hooks that a tensor keeps."""
     return hook_names(tensor._backward_hooks), hook_names(tensor._post_accumulate_grad_hooks)
 
 
@@ -181,7 +175,6 @@ def node_hooks(node: Node) -> tuple[str, list[str] | None, list[str] | None, lis
 
 
 def remaining_hooks(tensors: Iterable[torch.Tensor]) -> dict[str, Any]:
-    """Return all hooks on the tensors and on the nodes reachable from them."""
     tensors = list(tensors)
     nodes = [node_hooks(node) for node in graph_nodes(tensors)]
     return {"tensors": [tensor_hooks(tensor) for tensor in tensors], "nodes": nodes}
@@ -245,7 +238,6 @@ def first_difference(plain_report: Any, recorded_report: Any, path: str = "") ->
 
 
 def first_not_none(found: Iterable[str | None]) -> str | None:
-    """Return the first text that is not None."""
     return next((text for text in found if text is not None), None)
 
 

@@ -102,17 +102,14 @@ WAYS: Mapping[str, Callable[[nn.Module, str], Any]] = {
     "torch.compile(function)": lambda net, backend: torch.compile(lambda x: net(x), backend=backend),
 }
 """How the model is compiled."""
-WHEN = ("before", "after", "later")
-"""When a hook is registered: before the model is compiled, then, or after the first call of what was compiled."""
 
 
 class Case(NamedTuple):
-    """A program with one hook."""
-
     kind: str
     place: str
     way: str
     when: str
+    """When the hook is registered: before the model is compiled, after it, or later: after the first call."""
     backend: str = "eager"
 
 
@@ -128,7 +125,6 @@ class Outcome(NamedTuple):
 
 
 def list_rows() -> Iterator[tuple[str, str]]:
-    """Yield each kind of hook with what it can be on."""
     for kind, place in product(KINDS, PLACES):
         is_possible = kind in MODULE_KINDS or place in ("the compiled model", "a module inside")
         is_everywhere = "all modules" in kind or kind.startswith("saved")
@@ -206,7 +202,6 @@ def join_words(words: Any) -> str:
 
 
 def make_table(backend: str) -> str:
-    """Make the table; kinds with equal cells share a row."""
     kinds: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for kind, place in list_rows():
         kinds.setdefault((place, make_cells(kind, place, backend)), []).append(kind)

@@ -66,15 +66,12 @@ def misfit(grad: torch.Tensor) -> torch.Tensor:
 
 
 class Fault:
-    """One program: ``kind`` is the kind of its fault, ``length`` the number of its operations."""
-
     def __init__(self, number: int, max_length: int = 40) -> None:
         self.random = random.Random(number)
         self.kind = self.random.choice(KINDS)
         self.length = self.random.randint(2, max_length)
 
     def run(self, watch_graph: Callable[[torch.Tensor], None] = lambda root: None) -> None:
-        """Build a graph with the fault, pass its root to ``watch_graph``, and run backward."""
         torch.manual_seed(0)
         leaves = [torch.rand(3, requires_grad=True) for _ in range(self.random.randint(1, 3))]
         tensors = list(leaves)
@@ -126,7 +123,6 @@ class NodeObserver:
         self._handles: list[Any] = []
 
     def watch(self, root: torch.Tensor) -> None:
-        """Watch every node below ``root``."""
         for node in graph.reachable_nodes([root.grad_fn] if root.grad_fn else []):
             self._handles.append(node.register_prehook(partial(self._begin, type(node).__name__)))
             self._handles.append(node.register_hook(self._end))
@@ -139,7 +135,6 @@ class NodeObserver:
 
 
 def run_unrecorded(number: int, max_length: int = 40) -> NodeObserver:
-    """Run the fault ``number`` without a recording, and return its observer."""
     observer = NodeObserver()
     with suppress(RuntimeError, ArithmeticError, KeyboardInterrupt):
         Fault(number, max_length).run(observer.watch)
@@ -156,32 +151,22 @@ def run_recorded(number: int, max_length: int = 40) -> dict[str, Any]:
             raised: str | None = f"{type(error).__name__}: {error}"
         else:
             raised = None
-    exceptions = [row for row in trace._data.rows if row.kind == "exception"]
-    last_exception = exceptions[-1] if exceptions else None
-    node = None if last_exception is None else last_exception.node
-    steps = [row for row in trace._data.rows if row.pass_id == len(trace._data.roots) - 1]
-    arrived = [
-        (row.kind, row.output, None if row.after is None else trace._data.values[row.after][:4])
-        for row in steps
-        if row.node == node and row.kind in ("arrive", "seed", "unknown_hook", "aliased")
-    ]
-    return {
-        "kind": fault.kind,
-        "raised": raised,
-        "node": None if last_exception is None else [node, trace._data.ops[node] if node >= 0 else None],
-        "hook": None
-        if last_exception is None or last_exception.hook is None
-        else trace._data.hook_rows[last_exception.hook].name,
-        "error": None if last_exception is None else last_exception.error,
-        "arrived": arrived,
-        "accumulated": sum(row.kind == "accumulate" for row in steps),
-        "computed": sum(row.kind == "compute" for row in steps),
+    data = trace._data
+    found: dict[str, Any] = {"kind": fault.kind, "raised": raised, "op": None, "hook": None, "error": None}
+    exceptions = [row for row in data.rows if row.kind == "exception"]
+    if not exceptions:
+        return found
+    last = exceptions[-1]
+    node = last.node
+    arrived = {
+        row.output: data.values[row.after][3]
+        for row in data.rows
+        if row.pass_id == len(data.roots) - 1 and row.node == node and row.after is not None
+        if row.kind in ("arrive", "seed", "unknown_hook", "aliased")
     }
-
-
-if __name__ == "__main__":
-    import json
-    import sys
-
-    first, count, max_length = map(int, sys.argv[1:])
-    json.dump([run_recorded(number, max_length) for number in range(first, first + count)], sys.stdout)
+    return found | {
+        "op": data.ops[node] if node >= 0 else None,
+        "hook": None if last.hook is None else data.hook_rows[last.hook].name,
+        "error": last.error,
+        "arrived": arrived,
+    }

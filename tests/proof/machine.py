@@ -95,7 +95,6 @@ class Machine:
         self.pool.append(tensor)
 
     def execute(self, step: Step) -> None:
-        """Execute one step."""
         if isinstance(step, Op):
             self.compute(step)
         elif isinstance(step, Hook):
@@ -127,7 +126,6 @@ class Machine:
         return [tensor for tensor in self.leaves if tensor.requires_grad] or self.leaves
 
     def register(self, step: Hook) -> None:
-        """Register the hook of a step."""
         tensor = pick(
             self.leaves_with_grad() if step.place == "post_accumulate" else self.tensors_with_grad(), step.target
         )
@@ -172,7 +170,6 @@ class Machine:
         return hook
 
     def remove(self, number: int) -> None:
-        """Remove a hook."""
         self.ledger.remove(number)
         self.handles[number].remove()
 
@@ -199,7 +196,6 @@ class Machine:
         self.hook_tensors([tensor], kind, place, (self.name_tensor(tensor, kind),))
 
     def hook_module(self, name: str, target: int) -> None:
-        """Hook a module of the model."""
         place = MODULE_PLACES[target % len(MODULE_PLACES)]
         hook = self.hook(Hook(place, 0, "keep", 0), (), f"module {name}", (name,))
         self.handles.append(REGISTER_ON_MODULE[place](getattr(self.net, name), hook))
@@ -211,13 +207,11 @@ class Machine:
         return self.optimizer
 
     def hook_optimizer(self, target: int, kind: str) -> None:
-        """Hook the optimizer of the program."""
         optimizer = self.make_optimizer()
         register = optimizer.register_step_pre_hook if target % 2 else optimizer.register_step_post_hook
         self.handles.append(register(self.hook(Hook("step", 0, "keep", 0), (), kind, ("optimizer",))))
 
     def run_backward(self, step: Pass) -> None:
-        """Run a backward pass; gradients returned by `grad` join the pool."""
         roots = [pick(self.tensors_with_grad(), index) for index in step.roots]
         inputs = [pick(self.tensors_with_grad(), -1 - index) for index in step.inputs]
         seeds = [self.seed(root, index) for root, index in zip(roots, step.roots, strict=True)]
@@ -272,7 +266,6 @@ class Machine:
         return visible | {"random": torch.rand(1).item(), "counts": self.counts}
 
     def shared_storage_groups(self) -> list[list[str]]:
-        """Return the groups of tensors that share a storage."""
         tensors_by_name: dict[str, Tensor | None] = {
             f"held {i}": tensor for i, tensor in enumerate(self.kept_gradients)
         }
@@ -289,12 +282,10 @@ class Machine:
 
 
 def pick(tensors: Sequence[Tensor], index: int) -> Tensor:
-    """Return a tensor by its index from the newest."""
     return tensors[(-1 - index) % len(tensors)]
 
 
 def flatten(values: Any) -> Iterator[Any]:
-    """Yield the values in nested tuples."""
     if isinstance(values, (tuple, list)):
         for value in values:
             yield from flatten(value)
@@ -326,7 +317,6 @@ REGISTER_ON_MODULE: dict[str, Callable[[torch.nn.Module, Callable[..., Any]], An
 
 
 def map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """Apply ``change`` to a tensor, or to each tensor of a tuple that is not None."""
     if isinstance(value, (tuple, list)):
         return tuple(map_tensors(tensor, change) for tensor in value)
     return None if value is None else change(value)
@@ -338,7 +328,6 @@ def gradient_of(tensor: Tensor) -> Tensor:
 
 
 def edit(machine: Machine, step: Hook, number: int, value: Any) -> None:
-    """Change the gradient in place."""
     map_tensors(value, lambda tensor: gradient_of(tensor).mul_(2))
 
 
@@ -353,12 +342,10 @@ def keep_reference(machine: Machine, step: Hook, number: int, value: Any) -> Non
 
 
 def fail(machine: Machine, step: Hook, number: int, value: Any) -> None:
-    """Raise an error."""
     raise ValueError(f"hook {number} does not like this")
 
 
 def remove_itself(machine: Machine, step: Hook, number: int, value: Any) -> None:
-    """Remove this hook."""
     machine.remove(number)
 
 

@@ -2,24 +2,19 @@
 
 It needs the libraries (``pip install torchvision timm transformers``) and no network: nothing is trained, sizes are as
 small as a model allows, and large models run on torch's ``meta`` device, which has shapes but no numbers. It prints a
-line for each model that failed, and a table. Models run in subprocesses, so that a crash is counted and does not stop
-the others.
+line for each model that failed, and a table.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
-import os
 import resource
-import subprocess
 import sys
-import time
+import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from threading import Timer
 from typing import Any
 
 import torch
@@ -29,17 +24,15 @@ import hookviz as hv
 from hookviz.player.trace_content import TraceContent
 from tests.picture_faults import find_faults
 
+from .compare import PACKAGE
 from .pictures import count_deaths, draw_pictures
 
 MAX_WEIGHTS = 3_000_000
 """Models with more weights run on the ``meta`` device."""
 MEMORY_LIMIT = 12 * 2**30
 """In bytes: a model that needs more fails instead of exhausting the machine."""
-SECONDS = 180.0
-"""A model that takes longer is stopped, and counts as failed."""
 FAMILIES = ("torchvision", "timm", "transformers")
 SMALL_MODEL_MARKS = (
-    "test_",
     "atto",
     "femto",
     "pico",
@@ -83,14 +76,12 @@ def torchvision_model(name: str, device: str) -> tuple[nn.Module, Run]:
         options["weights_backbone"] = None
     with torch.device(device):
         net = models.get_model(name, weights=None, **options)
-    if "video" in module:
-        x = torch.rand(1, 3, 16 if "mvit" in name else 8, *((224, 224) if "mvit" in name else (64, 64)), device=device)
-    elif "optical_flow" in module:
+    if "optical_flow" in module:
         x = torch.rand(2, 3, 128, 128, device=device)
         return net, lambda: net(x, x, num_flow_updates=2)
-    else:
-        size = 224 if name.startswith(("vit", "maxvit", "inception", "googlenet", "vgg", "alexnet")) else 64
-        x = torch.rand(2, 3, size, size, device=device)
+    size = 224 if name.startswith(("vit", "maxvit", "mvit", "inception", "googlenet", "vgg", "alexnet")) else 64
+    frames = [16 if "mvit" in name else 8] if "video" in module else []
+    x = torch.rand(1 if frames else 2, 3, *frames, size, size, device=device)
     if "detection" in module:
         net.eval()
         return net, lambda: net(list(x))
@@ -102,11 +93,8 @@ def timm_names() -> list[str]:
     timm = importlib.import_module("timm")
 
     def size(name: str) -> tuple[int, int, str]:
-        return (
-            next((k for k, word in enumerate(SMALL_MODEL_MARKS) if word in name), len(SMALL_MODEL_MARKS)),
-            len(name),
-            name,
-        )
+        marked = [place for place, word in enumerate(SMALL_MODEL_MARKS) if word in name]
+        return (min(marked, default=len(SMALL_MODEL_MARKS)), len(name), name)
 
     found = []
     for family in timm.list_modules():
@@ -185,7 +173,6 @@ def shrink(config: Any) -> None:
 
 
 def first_accepted_call(net: nn.Module, candidates: list[dict[str, Any]]) -> Run:
-    """The forward pass of ``net`` with the first inputs that it accepts."""
     for inputs in candidates:
         with suppress(Exception), torch.no_grad():
             net(**inputs)
@@ -193,11 +180,10 @@ def first_accepted_call(net: nn.Module, candidates: list[dict[str, Any]]) -> Run
     raise ValueError("it takes none of the inputs that were tried")
 
 
-# -- one process
+# -- what is tried
 
 
 def build(library: str, name: str) -> tuple[nn.Module, Run]:
-    """Build a model, on the ``meta`` device if it has many weights."""
     make = globals()[f"{library}_model"]
     device = "cpu"
     if library != "transformers":  # transformers_model shrinks these and tries their inputs
@@ -225,79 +211,30 @@ def record_and_show(library: str, name: str) -> dict[str, Any]:
     return {"steps": len(trace._data.rows), "pictures": len(pictures), "faults": faults[:3], "deaths": deaths}
 
 
-def run_models(library: str, names: list[str]) -> None:
-    """Show the models one by one, and print a line of JSON before and after each."""
-    torch.set_num_threads(1)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-    warnings.simplefilter("ignore")
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # libraries may print to stdout
-    for name in names:
-        print(json.dumps({"began": name}), file=out, flush=True)
-        try:
-            found = record_and_show(library, name)
-        except Exception as error:
-            is_hookviz_error = any("hookviz" in frame.tb_frame.f_code.co_filename for frame in tracebacks(error))
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:160]
-            found = {"failed" if is_hookviz_error else "skipped": reason}
-        print(json.dumps({"name": name, **found}), file=out, flush=True)
-
-
-def tracebacks(error: BaseException) -> Iterator[Any]:
-    """Yield the chain of tracebacks of an exception."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next
-
-
-# -- all of them
-
-
-def run_in_subprocesses(library: str, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the result of each model; a process that crashes or hangs is replaced by a new one."""
-    waiting = list(names)
-    while waiting:
-        command = [sys.executable, "-m", "tests.proof.models", "--one", library, *waiting]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        name, start, timer = "", time.monotonic(), Timer(SECONDS, process.kill)
-        assert process.stdout is not None
-        for line in process.stdout:
-            found = json.loads(line)
-            timer.cancel()
-            if "began" in found:
-                name, start, timer = found["began"], time.monotonic(), Timer(SECONDS, process.kill)
-                timer.start()
-            else:
-                waiting.remove(found["name"])
-                yield {**found, "seconds": time.monotonic() - start}
-        timer.cancel()
-        status = process.wait()
-        if name in waiting:
-            waiting.remove(name)
-            yield {"name": name, "died": status, "seconds": time.monotonic() - start}
-        elif waiting:
-            raise RuntimeError(f"a process of {library} ended with status {status} before it began")
+def try_model(library: str, name: str) -> dict[str, Any]:
+    """Show a model; a failure counts as one of hookviz if a frame of hookviz is in its traceback."""
+    try:
+        return record_and_show(library, name)
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        is_ours = any(frame.filename.startswith(PACKAGE) for frame in frames)
+        return {"failed" if is_ours else "skipped": f"{type(error).__name__}: {error}".splitlines()[0][:160]}
 
 
 def main(libraries: list[str]) -> None:
-    table = []
+    torch.set_num_threads(1)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+    warnings.simplefilter("ignore")
     for library in libraries or FAMILIES:
         counts: Counter[str] = Counter()
-        pictures = deaths = 0
-        for found in run_in_subprocesses(library, globals()[f"{library}_names"]()):
-            result = next(word for word in ("died", "failed", "skipped", "steps") if word in found)
-            counts["shown" if result == "steps" else result] += 1
-            pictures += found.get("pictures", 0)
-            deaths += sum(found.get("deaths", {}).values())
-            if result != "steps" or found["seconds"] > 60 or found["faults"] or found["deaths"]:
-                print(library, found["name"], {key: found[key] for key in found if key not in ("name",)}, flush=True)
-        table.append(f"{library}: {dict(counts)}; {pictures} pictures; Graphviz died {deaths} times")
-    print("\n".join(table))
+        for name in globals()[f"{library}_names"]():
+            found = try_model(library, name)
+            counts[next(word for word in ("failed", "skipped", "steps") if word in found)] += 1
+            counts["pictures"] += found.get("pictures", 0)
+            if "steps" not in found or found["faults"] or found["deaths"]:
+                print(library, name, found, flush=True)
+        print(f"{library}: {dict(counts)}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        run_models(sys.argv[2], sys.argv[3:])
-    else:
-        main(sys.argv[1:])
+    main(sys.argv[1:])

@@ -38,16 +38,12 @@ ACTIONS = ("keep", "edit", "edit data", "replace", "raise", "wrong", "remove its
 
 @dataclass(frozen=True)
 class Layer:
-    """A module: its kind and its inner modules."""
-
     kind: str
     inner: tuple[Layer, ...] = ()
 
 
 @dataclass(frozen=True)
 class ModuleHook:
-    """A hook registration: its kind, its module, and its action."""
-
     place: str
     target: int
     action: str
@@ -55,8 +51,6 @@ class ModuleHook:
 
 @dataclass(frozen=True)
 class NetProgram:
-    """A network, its hooks, and the number of its passes."""
-
     layers: tuple[Layer, ...]
     hooks: tuple[ModuleHook, ...]
     input_needs_grad: bool
@@ -90,15 +84,11 @@ def net_strategy() -> st.SearchStrategy[NetProgram]:
 
 
 class Keywords(nn.Module):
-    """A module with a keyword argument."""
-
     def forward(self, x: Any, scale: float = 2.0, **other_keywords: Any) -> Any:
         return first(x) * scale
 
 
 class Returns(nn.Module):
-    """A module that returns a dict or a tuple."""
-
     def __init__(self, kind: str) -> None:
         super().__init__()
         self.kind = kind
@@ -148,7 +138,6 @@ def first(x: Any) -> Any:
 
 
 def build(layer: Layer) -> nn.Module:
-    """The module that a layer describes."""
     if layer.kind in ("sequence", "shared"):
         return Chain([build(inner) for inner in layer.inner], 2 if layer.kind == "shared" else 1)
     factories: dict[str, Callable[[], nn.Module]] = {
@@ -164,15 +153,12 @@ def build(layer: Layer) -> nn.Module:
 
 @dataclass
 class Run:
-    """One run of a program, with the log of its hooks."""
-
     net: nn.Module
     log: list[Any] = field(default_factory=list)
     handles: list[Any] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     def register(self, hook: ModuleHook, name: str) -> None:
-        """Register a hook of the program."""
         module = list(self.net.modules())[hook.target % len(list(self.net.modules()))]
         place, _, flag = hook.place.partition(" ")
         function = self.function(hook, name)
@@ -250,7 +236,6 @@ def replacement(value: Any, action: str) -> Any:
 
 
 def as_plain_data(thing: Any) -> Any:
-    """An argument of a hook as plain data."""
     if isinstance(thing, Tensor):
         return bits(thing), thing._version, thing.requires_grad, thing.grad_fn is None
     if isinstance(thing, dict):
@@ -258,14 +243,6 @@ def as_plain_data(thing: Any) -> Any:
     if isinstance(thing, (tuple, list)):
         return [type(thing).__name__, *map(as_plain_data, thing)]
     return repr(thing)
-
-
-GLOBAL_HOOK_DICTS = (
-    "_global_forward_pre_hooks",
-    "_global_forward_hooks",
-    "_global_backward_pre_hooks",
-    "_global_backward_hooks",
-)
 
 
 def hooks_of_modules(net: nn.Module) -> list[Any]:

@@ -1,19 +1,13 @@
-"""Random networks and the pictures of their passes: each has all elements, none on another, and room for all texts.
-
-``python -m tests.proof.pictures 20000`` draws 20,000 different pictures, and prints what is wrong with them and how
-often Graphviz died.
-"""
+"""Random networks and the pictures of their passes: each has all elements, none on another, room for all texts."""
 
 from __future__ import annotations
 
 import random
-import re
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
@@ -26,7 +20,6 @@ from hookviz.picture.graphviz_client import Answer, Job, NoWorkerError, WorkerDi
 from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
 from hookviz.picture.visible_graph import make_visible_graph
-from tests.picture_faults import find_faults
 
 MODULE_HOOKS = ("forward_pre", "forward", "full_backward_pre", "full_backward")
 LEAVES = ("linear", "norm", "relu", "drop", "softmax", "weighted")
@@ -34,8 +27,6 @@ HOLDERS = ("chain", "residual", "branches", "attention", "twice", "split", "recu
 
 
 class Weighted(nn.Module):
-    """A module with one parameter."""
-
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.full((4,), 1.5))
@@ -110,8 +101,6 @@ def network(rng: random.Random, depth: int, max_children: int) -> nn.Module:
 
 
 def register_random_hooks(rng: random.Random, net: nn.Module) -> None:
-    """Register up to eight hooks on modules and parameters."""
-
     def looks(*_: Any) -> None:
         return None
 
@@ -124,7 +113,6 @@ def register_random_hooks(rng: random.Random, net: nn.Module) -> None:
 
 
 def record_network(seed: int) -> hv.Trace:
-    """Record the passes of network number ``seed``."""
     rng = random.Random(seed)
     torch.manual_seed(seed)
     net = nn.Sequential(*(network(rng, rng.randint(1, 4), rng.randint(1, 4)) for _ in range(rng.randint(1, 3))))
@@ -143,8 +131,6 @@ def record_network(seed: int) -> hv.Trace:
 
 
 class Drawn(NamedTuple):
-    """A picture and what it shows."""
-
     svg: str
     scene: Scene
 
@@ -181,27 +167,3 @@ def count_deaths() -> Iterator[Counter[str]]:
         yield deaths
     finally:
         layered_layout.draw_in_worker = original
-
-
-def main(picture_count: int) -> int:
-    """Draw ``picture_count`` different pictures, print what is wrong with them, and return the number of faults."""
-    torch.set_num_threads(1)
-    hashes: set[int] = set()
-    faults: Counter[str] = Counter()
-    with count_deaths() as deaths:
-        for seed in count():
-            for number, drawn in enumerate(draw_pictures(record_network(seed))):
-                if hash(drawn.svg) not in hashes:
-                    hashes.add(hash(drawn.svg))
-                    found = find_faults(drawn.svg, drawn.scene)
-                    faults.update(re.sub(r"\d+|'.*?'", "#", fault) for fault in found)
-                    if found:
-                        print(f"network {seed}, picture {number}: {'; '.join(found[:3])}", flush=True)
-            if len(hashes) >= picture_count:
-                break
-    print(f"{len(hashes):,} pictures of {seed + 1:,} networks; dead processes: {dict(deaths)}; faults: {dict(faults)}")
-    return faults.total() + deaths.total()
-
-
-if __name__ == "__main__":
-    sys.exit(1 if main(int(sys.argv[1])) else 0)

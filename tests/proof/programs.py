@@ -65,15 +65,11 @@ class Remove:
 
 @dataclass(frozen=True)
 class Drop:
-    """Drop the reference to a tensor."""
-
     target: int
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A backward pass."""
-
     kind: str
     roots: tuple[int, ...]
     inputs: tuple[int, ...]
@@ -86,14 +82,11 @@ Step: TypeAlias = Op | Hook | Silent | Remove | Drop | Pass
 
 @dataclass(frozen=True)
 class Program:
-    """Leaves, and the steps in order."""
-
     leaves: tuple[Leaf, ...]
     steps: tuple[Step, ...]
 
     @property
     def has_modules(self) -> bool:
-        """Whether the program hooks modules."""
         return any(isinstance(step, Silent) and step.kind.startswith("module") for step in self.steps)
 
 
@@ -112,12 +105,10 @@ class Halves(torch.autograd.Function):
 
 
 def as_matrix(a: Tensor) -> Tensor:
-    """Return the tensor as a 2 by 2 matrix: a view."""
     return a.expand(2, 2)
 
 
 def first_row(a: Tensor) -> Tensor:
-    """Return the tensor's first row: a view."""
     return as_matrix(a)[0]
 
 
@@ -185,7 +176,6 @@ recent_indices = st.sampled_from((0, 0, 1, 0, 2, 3, 1, 5))
 
 
 def leaf_strategy(needs_grad: bool) -> st.SearchStrategy[Leaf]:
-    """Return a strategy for leaves."""
     return st.builds(Leaf, st.integers(0, 2), st.integers(-2, 3), st.just(needs_grad), st.booleans())
 
 
@@ -201,7 +191,6 @@ def op_strategy() -> st.SearchStrategy[Op]:
 
 
 def hook_strategy() -> st.SearchStrategy[Hook]:
-    """Return a strategy for hooks."""
     return st.builds(Hook, st.sampled_from(PLACES), recent_indices, st.sampled_from(ACTIONS), indices)
 
 
@@ -211,7 +200,6 @@ def silent_strategy() -> st.SearchStrategy[Silent]:
 
 
 def pass_strategy() -> st.SearchStrategy[Pass]:
-    """Return a strategy for backward passes of every kind."""
     several = st.lists(recent_indices, min_size=1, max_size=3).map(tuple)
     kinds = st.sampled_from(("backward", "backward", "inputs", "grad"))
     often, seldom = st.sampled_from((True, True, False)), st.sampled_from((False, False, True))
@@ -227,7 +215,6 @@ def round_strategy() -> st.SearchStrategy[tuple[Any, ...]]:
 
 
 def program_strategy() -> st.SearchStrategy[Program]:
-    """Return a strategy for whole programs."""
     rounds = st.lists(round_strategy(), min_size=1, max_size=3)
     late = st.lists(st.one_of(hook_strategy(), silent_strategy()), max_size=2)
     steps = st.builds(lambda several, last: (*(step for steps in several for step in steps), *last), rounds, late)

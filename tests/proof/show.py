@@ -31,8 +31,6 @@ Script = Callable[["ScriptContext"], None]
 
 
 class ScriptContext:
-    """Collects the tensors, hooks and logs of a script."""
-
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
         self.tensors: dict[str, Tensor] = {}
@@ -40,7 +38,6 @@ class ScriptContext:
         self.handles: list[Any] = []
 
     def watch(self) -> AbstractContextManager[Any]:
-        """Return the context manager for a pass."""
         return self._watch()
 
     def keep(self, **tensors: Tensor) -> None:
@@ -58,7 +55,6 @@ class ScriptContext:
         return hook
 
     def on(self, tensor: Tensor, name: str, change: Change | None = None) -> Any:
-        """Register such a hook on a tensor, and return its handle."""
         self.handles.append(tensor.register_hook(self.hook(name, change)))
         return self.handles[-1]
 
@@ -123,6 +119,5 @@ def process_state() -> dict[str, Any]:
 
 
 def global_hooks() -> list[dict[int, Any]]:
-    """Return the dicts of global module hooks."""
     values = vars(torch.nn.modules.module).items()
     return [value for name, value in values if name.startswith("_global_") and isinstance(value, dict)]

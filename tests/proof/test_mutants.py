@@ -7,21 +7,11 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
-from .mutants import (
-    KINDS_OF_TRACE,
-    MEGABYTES,
-    kind_of,
-    peak_megabytes,
-    quick_layouts,
-    saved,
-    time_limit,
-    try_mutant,
-    undamaged,
-)
+from .mutants import KINDS_OF_TRACE, MEGABYTES, peak_megabytes, quick_layouts, time_limit, try_mutant, undamaged
 
-MUTANTS = int(os.environ.get("HOOKVIZ_MUTANTS", 300))
+MUTANTS = int(os.environ.get("HOOKVIZ_MUTANTS", 120))
 """The number of files; set it higher for a longer search."""
-VIEW_SHARE, LAYOUT_INTERVAL = 0.12, 150
+VIEW_SHARE, LAYOUT_INTERVAL = 0.12, 60
 """The share of slow views that are tried, and the interval of files whose pictures are laid out."""
 
 
@@ -35,8 +25,3 @@ def test_each_damaged_file_is_refused_with_a_message_or_works_in_every_view(tmp_
             counts[try_mutant(seed, tmp_path, VIEW_SHARE)] += 1
     assert counts["refused"] >= 0.4 * MUTANTS and counts["worked"] >= 0.2 * MUTANTS
     assert peak_megabytes() - before < MEGABYTES
-
-
-def test_mutants_cover_every_kind_of_trace() -> None:
-    assert {kind_of(seed) for seed in range(60)} == set(KINDS_OF_TRACE)
-    assert all(len(saved(kind)) < 50_000 for kind in KINDS_OF_TRACE)

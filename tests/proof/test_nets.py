@@ -14,7 +14,7 @@ from .compare import same
 from .nets import ACTIONS, PLACES, SHAPES, Layer, NetProgram, net_strategy, run_net
 from .test_programs import EVERY_RUN, large_graphs
 
-PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 3_000))
+PROGRAMS = int(os.environ.get("HOOKVIZ_PROGRAMS", 1_000))
 """The number of networks; set it higher for a longer search."""
 
 
@@ -35,8 +35,8 @@ def test_recording_random_networks_changes_nothing_observable() -> None:
     assert ran["programs"] >= PROGRAMS
     assert not [kind for kind in SHAPES if not ran[kind]]
     fired = {(place, action): ran[f"{place}: {action}"] for place in PLACES for action in ACTIONS}
-    assert min(sum(fired[place, action] for action in ACTIONS) for place in PLACES) >= 20
-    assert min(sum(fired[place, action] for place in PLACES) for action in ACTIONS) >= 100
+    assert min(sum(fired[place, action] for action in ACTIONS) for place in PLACES) >= PROGRAMS // 150
+    assert min(sum(fired[place, action] for place in PLACES) for action in ACTIONS) >= PROGRAMS // 30
 
 
 def kinds(layer: Layer) -> list[str]:

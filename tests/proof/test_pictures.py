@@ -8,7 +8,7 @@ from tests.picture_faults import find_faults
 
 from .pictures import count_deaths, draw_pictures, record_network
 
-NETWORKS = int(os.environ.get("HOOKVIZ_NETWORKS", 60))
+NETWORKS = int(os.environ.get("HOOKVIZ_NETWORKS", 20))
 """The number of networks; set it higher for a longer search."""
 
 

@@ -15,7 +15,6 @@ from hookviz.course import quiz
 
 
 def every_view(path: Path) -> dict[str, Any]:
-    """View → the text that it shows for the trace in a file."""
     trace = hv.load(path)
     other = path.with_suffix(".json.other")
     steps, questions, comparison = (

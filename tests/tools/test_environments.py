@@ -52,8 +52,6 @@ def test_sessions_that_make_calls_exist() -> None:
 
 
 class NotedSession:
-    """Notes what a session would install and run."""
-
     def __init__(self, folder: Path) -> None:
         self.env_dir, self.env, self.posargs = folder, dict[str, Any](), ("-x",)
         self.chdir = nullcontext
@@ -78,7 +76,7 @@ def test_the_matrix_installs_a_release_first_and_asks_what_it_lacks(
     assert installed == ["install torch==2.6.* ipywidgets==7.7.1", "install .[unit,lessons]"]
     run = [call for call in session.calls if "importlib" not in call and call not in installed]
     assert [call.split()[-1] for call in run] == [
-        *("ten_lines.txt", "01_the_graph.ipynb", "check", "tests/unit", "tests/proof"),
+        *("ten_lines.txt", "01_the_graph.ipynb", "check", "tests/unit", "tests/proof")
     ]
     assert (tmp_path / "ten_lines.txt").read_text(encoding="utf-8").startswith(">>> import torch, hookviz as hv\n")
     assert session.env == {"PYTHONPATH": None} and not session.env_dir.exists()

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -9,14 +10,15 @@ import torch
 from torch import nn
 
 from tests.requirements import skip_or_fail
-from tools.handouts import MAX_QUESTIONS, SOURCE, find_browser, make_pages, make_worksheet, print_pages
+from tools import handouts
+from tools.notebook_runs import run_all
 
 FACTS = "You need nothing. It takes about 5 minutes."
 FIRST = f"# Lesson 09 · End & more\n\n**The question: what is left of `loss`?**\n\n{FACTS}"
 
 
 def test_the_map_names_each_hook_with_its_arguments_and_says_in_which_order_they_fire() -> None:
-    page = (SOURCE / "four_hooks.html").read_text(encoding="utf-8")
+    page = (handouts.SOURCE / "four_hooks.html").read_text(encoding="utf-8")
     fired: list[tuple[str, int]] = []
     module = nn.Linear(1, 1)
     places = re.findall(r"<h2>([A-D]) · .*?</h2>\s*<p><code>hook\((.+?)\)", page)
@@ -29,21 +31,34 @@ def test_the_map_names_each_hook_with_its_arguments_and_says_in_which_order_they
 
 
 def test_a_worksheet_has_the_predictions_of_its_lesson_and_counts_those_without_room() -> None:
-    texts = ["What is `a.grad`, if a < b? Run the cell.", *(f"Number {n}?\n\nMore." for n in range(MAX_QUESTIONS + 1))]
+    texts = [
+        "What is `a.grad`, if a < b? Run the cell.",
+        *(f"Number {n}?\n\nMore." for n in range(handouts.MAX_QUESTIONS + 1)),
+    ]
     cells = [nbformat.v4.new_markdown_cell(text) for text in (FIRST, *(f"**Predict.** {text}" for text in texts))]
-    page = make_worksheet(nbformat.v4.new_notebook(cells=cells))
+    page = handouts.make_worksheet(nbformat.v4.new_notebook(cells=cells))
     assert "<h1>09 End &amp; more</h1>" in page and "<code>a.grad</code>, if a &lt; b?" in page and "More." not in page
     assert "<code>loss</code>" in page and "`" not in page and "Run the cell" not in page
-    assert page.count("I expect") == MAX_QUESTIONS and "in the notebook only: 2." in page
+    assert page.count("I expect") == handouts.MAX_QUESTIONS and "in the notebook only: 2." in page
 
 
-def test_the_page_for_lecturers_links_to_every_handout_and_each_prints_on_one_sheet(tmp_path: Path) -> None:
-    pages = make_pages(tmp_path)
-    text = (SOURCE.parent / "teaching.md").read_text(encoding="utf-8")
+def run_two(paths: list[Path]) -> dict[Path, Any]:
+    """Read the lessons, and run the two with the most predictions: graphs make their worksheets the longest."""
+    notebooks = {path: nbformat.read(path, as_version=4) for path in paths}
+    predictions = {path: str(notebook).count("**Predict.**") for path, notebook in notebooks.items()}
+    return notebooks | run_all(sorted(paths, key=lambda path: predictions[path])[-2:])
+
+
+def test_the_page_for_lecturers_links_to_every_handout_and_the_longest_print_on_one_sheet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handouts, "run_all", run_two)
+    pages = handouts.make_pages(tmp_path)
+    text = (handouts.SOURCE.parent / "teaching.md").read_text(encoding="utf-8")
     assert re.findall(r'href="handouts/(\w+\.html)"', text) == [page.name for page in pages]
-    browser = find_browser()
+    browser = handouts.find_browser()
     if browser is None:
         skip_or_fail("browser", "Chromium is not installed")
-        pytest.fail("not reached")
-    for printed in print_pages(pages, browser):
+    longest = sorted(pages[1:], key=lambda page: page.stat().st_size)[-2:]
+    for printed in handouts.print_pages([pages[0], *longest], browser):
         assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) == 1, printed.name

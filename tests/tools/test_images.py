@@ -17,15 +17,13 @@ def texts(svg: str) -> list[str]:
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
-@pytest.fixture(scope="module")
-def drawings() -> dict[str, str]:
-    pictures: dict[str, str] = runpy.run_path(str(IMAGES / "make.py"))["pictures"]()
-    return pictures
+def read_texts(folder: Path) -> dict[str, list[str]]:
+    return {path.stem: texts(path.read_text(encoding="utf-8")) for path in folder.glob("*.svg")}
 
 
-def test_committed_drawings_are_up_to_date(drawings: dict[str, str]) -> None:
-    committed = {path.stem: texts(path.read_text(encoding="utf-8")) for path in IMAGES.glob("*.svg")}
-    assert committed == {name: texts(svg) for name, svg in drawings.items()}
+def test_committed_drawings_are_up_to_date() -> None:
+    drawings = runpy.run_path(str(IMAGES / "make.py"))["pictures"]()
+    assert read_texts(IMAGES) == {name: texts(svg) for name, svg in drawings.items()}
 
 
 def test_every_picture_in_the_readme_exists() -> None:
@@ -48,8 +46,7 @@ def test_readme_starts_with_an_animation_of_the_player() -> None:
 
 def test_figures_of_the_plots_are_up_to_date_and_show_what_the_page_says(tmp_path: Path) -> None:
     plots = runpy.run_path(str(IMAGES / "plot_pictures.py"))["main"](tmp_path)
-    made = {path.name: texts(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()}
-    assert made == {path.name: texts(path.read_text(encoding="utf-8")) for path in (IMAGES / "plots").iterdir()}
+    assert read_texts(tmp_path) == read_texts(IMAGES / "plots")
     page = (IMAGES.parent / "site" / "plots.md").read_text(encoding="utf-8")
     assert {f"{name}.svg" for name in plots} == set(re.findall(r"images/plots/(\w+\.svg)", page))
     deviations = [float(row[3]) for row in plots["activation_functions"].table]
@@ -63,8 +60,7 @@ def test_figures_of_the_plots_are_up_to_date_and_show_what_the_page_says(tmp_pat
     assert all(1e-4 < float(row[2]) < 0.1 for row in plots["updates"].table)
 
 
-def test_pictures_of_the_glossary_are_up_to_date(tmp_path: Path) -> None:
-    runpy.run_path(str(IMAGES / "word_pictures.py"))["main"](tmp_path)
-    made = {path.name: texts(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()}
-    kept = {path.name: texts(path.read_text(encoding="utf-8")) for path in (IMAGES / "words").iterdir()}
-    assert made == kept
+def test_graphs_of_the_glossary_are_up_to_date() -> None:
+    graphs = runpy.run_path(str(IMAGES / "word_pictures.py"))["draw_graphs"]()
+    committed = read_texts(IMAGES / "words")
+    assert graphs and {name: committed[name] for name in graphs} == {name: texts(svg) for name, svg in graphs.items()}

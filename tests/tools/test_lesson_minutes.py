@@ -7,11 +7,8 @@ import nbformat
 import pytest
 
 from tools.lesson_minutes import (
-    MINUTES_PER_PLAYER,
-    MINUTES_PER_QUESTION,
     NOTEBOOKS,
     SENTENCE,
-    WORDS_PER_MINUTE,
     read_lesson,
     read_sections,
     time_between,
@@ -54,20 +51,18 @@ def test_a_lesson_says_the_minutes_of_the_formula(number: str) -> None:
     assert [int(minutes) for minutes in re.findall(r"\d+", sentence)] == [time.class_minutes, time.all_minutes]
     assert re.search(rf"^\| \[{number} .+ \| {time.class_minutes} minutes \|$", README, re.MULTILINE)
     assert re.search(rf"^## Lesson {number} .+\n\n\*{time.class_minutes} minutes\.\*", GUIDE, re.MULTILINE)
-
-
-@pytest.mark.parametrize("number", NUMBERS)
-def test_each_exercise_says_how_hard_it_is_and_how_long_it_takes(number: str) -> None:
     text = "\n".join(cell.source for cell in read_lesson(number).cells if cell.cell_type == "markdown")
     exercises = re.findall(r"^\*\*\d\d\.\d\*\* (.*)", text, re.MULTILINE)
     assert exercises
     assert [said for said in exercises if not re.match(r"\*\((easy|medium|hard), \d+ minutes\)\*", said)] == []
 
 
-def test_the_core_and_the_course_are_as_long_as_they_may_be() -> None:
+def test_lessons_are_as_long_as_they_may_be() -> None:
     words = {number: sum(section.words for section in SECTIONS[number]) for number in NUMBERS}
     assert sum(words[number] for number in CORE) <= 18_000
     assert sum(words.values()) <= 30_000
+    assert "A lesson of the core fills a session of 90 minutes" in PLANS
+    assert max(time_lesson(sections).class_minutes for sections in SECTIONS.values()) <= 90
 
 
 def test_each_plan_fits_into_its_class_and_its_rows_have_the_minutes_of_the_formula() -> None:
@@ -79,20 +74,6 @@ def test_each_plan_fits_into_its_class_and_its_rows_have_the_minutes_of_the_form
         for number, first, last, said in planned:
             assert time_between(SECTIONS[number], first, last) == int(said), (number, first)
         assert sum(int(said) for *_, said in planned) <= int(minutes)
-
-
-def test_each_lesson_fits_into_a_session_of_90_minutes() -> None:
-    assert "A lesson of the core fills a session of 90 minutes" in PLANS
-    assert max(time_lesson(sections).class_minutes for sections in SECTIONS.values()) <= 90
-
-
-def test_the_page_for_lecturers_tells_the_numbers_of_the_formula() -> None:
-    for said in (
-        f"for {WORDS_PER_MINUTE} words",
-        f"{MINUTES_PER_PLAYER} minutes for each player",
-        f"{MINUTES_PER_QUESTION} minutes for each question",
-    ):
-        assert said in PLANS
 
 
 def test_the_path_of_one_hour_has_the_minutes_of_the_formula() -> None:

@@ -61,18 +61,13 @@ def test_text_on_every_tint_has_enough_contrast(theme: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nan_and_hook_colours_differ_in_hue_and_luminance(theme: str) -> None:
+def test_colours_with_a_meaning_differ_from_each_other_and_from_the_background(theme: str) -> None:
     colours = theme_colours(theme)
     bad, hook = colours["red"], colours["hook"]
     assert contrast(bad, hook) >= 1.6
     angle = abs(hue(bad) - hue(hook))
     assert min(angle, 360 - angle) >= 40
     assert min(contrast(colour, colours[background]) for colour in (bad, hook) for background in BACKGROUNDS) >= 4.5
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_ends_of_the_colour_scale_differ_from_its_middle_and_background(theme: str) -> None:
-    colours = theme_colours(theme)
     for end in ("small", "large"):
         assert contrast(colours[f"{end}-tone"], colours["side"]) >= 3
         assert sum(abs(a - b) for a, b in zip(colours[f"{end}-tint"], colours["middle-tint"], strict=True)) >= 60

@@ -50,21 +50,8 @@ PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().
 
 
 def programs_per_run(file: str) -> int:
-    """The default number of programs that a test in tests/proof runs."""
     [count] = re.findall(r'"HOOKVIZ_PROGRAMS", ([\d_]+)\)', (ROOT / "tests" / "proof" / file).read_text())
     return int(count)
-
-
-@pytest.fixture
-def ten_lines() -> hv.Trace:
-    """The trace of the README's first example."""
-    a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
-    c = a * b
-    c.register_hook(lambda grad: grad + 2)
-    e = c * d
-    with hv.record() as trace:
-        e.backward()
-    return trace
 
 
 def test_make_targets_and_variables_in_the_readme_exist() -> None:
@@ -77,19 +64,13 @@ def test_make_targets_and_variables_in_the_readme_exist() -> None:
     assert f"$({languages.VARIABLE})" in makefile
 
 
-@pytest.mark.parametrize("page", ["README", *PAGES])
-def test_names_of_the_api_on_a_page_exist(page: str) -> None:
-    text = README if page == "README" else PAGES[page]
-    assert [name for name in re.findall(r"\bhv\.(\w+)", text) if not hasattr(hv, name)] == []
-    assert [name for name in re.findall(r"`trace\.(\w+)", text) if not hasattr(hv.Trace, name)] == []
+def test_names_of_the_api_on_the_pages_exist() -> None:
+    for text in (README, *PAGES.values()):
+        assert [name for name in re.findall(r"\bhv\.(\w+)", text) if not hasattr(hv, name)] == []
+        assert [name for name in re.findall(r"`trace\.(\w+)", text) if not hasattr(hv.Trace, name)] == []
 
 
-def test_traits_of_the_widget_in_the_manual_exist() -> None:
-    traits = re.search(r"has the traits (.+?); each", MANUAL_ON_ONE_LINE)
-    assert traits and set(re.findall(r"`(\w+)`", traits[1])) <= set(Player.class_trait_names(sync=True))
-
-
-def test_all_names_stand_on_one_screen_of_the_readme() -> None:
+def test_all_names_stand_on_one_screen_of_the_readme_which_is_short() -> None:
     screen = README.partition("## All names on one screen\n")[2].partition("\n## ")[0]
     named = {name for code in re.findall(r"`([^`]+)`", screen) for name in (code, *re.findall(r"\w+$", code))}
     [commands] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
@@ -103,9 +84,6 @@ def test_all_names_stand_on_one_screen_of_the_readme() -> None:
         *commands.choices,
     }
     assert public - named == set()
-
-
-def test_readme_is_short_enough_to_be_read() -> None:
     assert 1_100 <= len(README.split()) <= 1_300
 
 
@@ -126,7 +104,6 @@ def test_page_on_findings_explains_every_kind() -> None:
 
 
 def read_keys(page: str) -> set[str]:
-    """The keys in the table of a page."""
     table = re.search(r"\| key \|.+?\n\n", page, re.DOTALL)
     assert table
     rows = re.findall(r"(?m)^\| (?!key |---)(.+?) \|", table[0])
@@ -138,16 +115,20 @@ def test_keys_in_the_manual_match_the_key_list_of_the_player() -> None:
     assert read_keys(MANUAL) == set(" ".join(listed).split())
 
 
-def test_claims_about_the_first_example_are_true(ten_lines: hv.Trace) -> None:
-    formula, index = ten_lines.why(7)[0].text, 7
-    assert (
-        f"`trace.why({index})` | why a gradient is what it is: PyTorch's formula with the saved values, `{formula}`"
-        in ON_ONE_LINE["guide"]
-    )
-    assert quiz(ten_lines).check(1, 6).right
+def test_claims_about_the_first_example_are_true() -> None:
+    a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
+    c = a * b
+    c.register_hook(lambda grad: grad + 2)
+    e = c * d
+    with hv.record() as trace:
+        e.backward()
+    formula = trace.why(7)[0].text
+    why = f"`trace.why(7)` | why a gradient is what it is: PyTorch's formula with the saved values, `{formula}`"
+    assert why in ON_ONE_LINE["guide"]
+    assert quiz(trace).check(1, 6).right
     assert "smaller than 105 KB, and with both languages smaller than 120 KB" in ON_ONE_LINE["sharing"]
-    both = make_editions(lambda: TraceContent.of(ten_lines._data).full_content(), ["en", "zh"])
-    assert len(page(ten_lines._data).encode()) < 105_000 < len(render_page(both).encode()) < 120_000
+    both = make_editions(lambda: TraceContent.of(trace._data).full_content(), ["en", "zh"])
+    assert len(page(trace._data).encode()) < 105_000 < len(render_page(both).encode()) < 120_000
     bytes_of_assets = sum(len(pack(read_bundle(name))) for name in ("page.js", "player.css"))
     assert "its script and style are about 75 KB of it" in ON_ONE_LINE["promises"]
     assert 70_000 < bytes_of_assets < 80_000
@@ -155,31 +136,21 @@ def test_claims_about_the_first_example_are_true(ten_lines: hv.Trace) -> None:
 
 def test_numbers_on_the_pages_match_the_constants_of_the_code() -> None:
     total = programs_per_run("test_programs.py") + programs_per_run("test_nets.py")
+    formulas = [row["entry"] for row in derivatives.load_formulas().values()]
+    from_torch = len(formulas) - formulas.count(None)
     assert f"Python {PYTHON.removeprefix('>=')} and PyTorch {TESTED[0]}, or newer" in " ".join(README.split())
     assert f"over {total:,} generated programs" in README
     assert f"Python {PYTHON.removeprefix('>=')} or newer, make and 3 GB of disk" in ON_ONE_LINE["installing"]
     for sentence in (
         f"{total:,} generated programs, {programs_per_run('test_nets.py'):,} of them networks",
+        f"formulas for {len(formulas)} kinds of node",
+        f"{from_torch} of them are read from entries in PyTorch's",
         f"A graph of more than {graph.MAX_DEPTH:,} nodes in a row",
         f"if a tensor has more than {tensor_statistics.MAX_KEPT_NUMBERS} numbers",
         f"if the graph has more than {pass_observer.SMALL_GRAPH} nodes",
         f"would keep more than {saved_tensors.MAX_SAVED_NUMBERS:,} numbers for formulas",
     ):
         assert sentence in ON_ONE_LINE["promises"], sentence
-
-
-def test_numbers_in_the_manual_match_the_constants_of_the_code() -> None:
-    assert f"Up to five hooks give up to {2**experiment.MAX_COMBINED} passes" in MANUAL_ON_ONE_LINE
-    assert experiment.MAX_COMBINED == 5
-    assert "Runs longer than a second" in MANUAL_ON_ONE_LINE and progress.DELAY == 1
-    assert "within a thousandth" in MANUAL_ON_ONE_LINE and grading.TOLERANCE == 1 / 1000
-
-
-def test_page_of_promises_states_the_number_of_formulas() -> None:
-    entries = [row["entry"] for row in derivatives.load_formulas().values()]
-    from_torch = len(entries) - entries.count(None)
-    assert f"formulas for {len(entries)} kinds of node" in ON_ONE_LINE["promises"]
-    assert f"{from_torch} of them are read from entries in PyTorch's" in ON_ONE_LINE["promises"]
 
 
 def test_versions_of_environments_match_the_constraints() -> None:
@@ -197,8 +168,13 @@ def test_readme_links_to_each_lesson_and_the_page_of_lessons_says_what_it_shows(
     assert links == rows == [(read_facts(nbformat.read(path, as_version=4)).title, path.name) for path in LESSONS]
 
 
-def test_limits_of_large_traces_in_the_manual_match_the_code() -> None:
-    bounds = re.search(r"more than (\d+) boxes or more than (\d+) steps", MANUAL_ON_ONE_LINE)
-    output = re.search(r"the first ([\d,]+) steps and the pictures of the first (\d+) boxes", MANUAL_ON_ONE_LINE)
-    assert bounds and (int(bounds[1]), int(bounds[2])) == (MAX_VISIBLE_BOXES, MAX_UNSPLIT_STEPS)
-    assert output and (int(output[1].replace(",", "")), int(output[2])) == (CHUNK_SIZE * OUTPUT_CHUNKS, OUTPUT_BOXES)
+def test_numbers_in_the_manual_match_the_constants_of_the_code() -> None:
+    assert f"Up to five hooks give up to {2**experiment.MAX_COMBINED} passes" in MANUAL_ON_ONE_LINE
+    assert experiment.MAX_COMBINED == 5
+    assert "Runs longer than a second" in MANUAL_ON_ONE_LINE and progress.DELAY == 1
+    assert "within a thousandth" in MANUAL_ON_ONE_LINE and grading.TOLERANCE == 1 / 1000
+    assert f"more than {MAX_VISIBLE_BOXES} boxes or more than {MAX_UNSPLIT_STEPS} steps" in MANUAL_ON_ONE_LINE
+    shown = f"the first {CHUNK_SIZE * OUTPUT_CHUNKS:,} steps and the pictures of the first {OUTPUT_BOXES} boxes"
+    assert shown in MANUAL_ON_ONE_LINE
+    traits = re.search(r"has the traits (.+?); each", MANUAL_ON_ONE_LINE)
+    assert traits and set(re.findall(r"`(\w+)`", traits[1])) <= set(Player.class_trait_names(sync=True))

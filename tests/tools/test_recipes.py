@@ -20,7 +20,6 @@ PROGRAM = re.compile(r"^```python\n(# (\w+\.py)\n.*?)^```\n(?:\n```text\n(.*?)^`
 
 
 def sections() -> dict[str, str]:
-    """Heading → text of each section of the page."""
     return dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
 
 

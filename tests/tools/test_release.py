@@ -43,12 +43,6 @@ def metadata(wheel: Path) -> Message:
         return message_from_string(archive.read(name).decode())
 
 
-@pytest.fixture(scope="module")
-def description(metadata: Message) -> str:
-    """The text that an index shows."""
-    return str(metadata.get_payload())
-
-
 # -- the files
 
 
@@ -72,13 +66,10 @@ def test_sdist_holds_what_the_repository_holds_and_is_smaller_than_six_megabytes
 # -- what it says about itself
 
 
-def test_version_and_license_are_the_same_everywhere(metadata: Message) -> None:
+def test_version_and_license_are_the_same_everywhere(metadata: Message, wheel: Path) -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert metadata["Version"] == citation["version"] == hv.__version__
     assert metadata["License-Expression"] == citation["license"] == PYPROJECT["project"]["license"]
-
-
-def test_readme_names_the_wheel_of_this_version(wheel: Path) -> None:
     assert f"pip install {wheel.name}`" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -91,21 +82,10 @@ def test_classifiers_exist_and_fit_the_needed_python() -> None:
     assert not [name for name in classifiers if name.startswith("License ::")], "an SPDX expression takes their place"
 
 
-def test_repository_has_an_address_in_pyproject_or_nowhere() -> None:
-    urls = PYPROJECT["project"]["urls"]
-    assert set(urls) <= {"Repository"}
-    assert all(address.startswith("https://") for address in urls.values())
-
-
-def test_description_leads_to_no_file_of_the_repository(description: str) -> None:
+def test_description_leads_to_no_file_of_the_repository_and_keeps_the_words_of_links(metadata: Message) -> None:
+    description = str(metadata.get_payload())
     prose = re.sub(r"(?s)```.*?```", "", description)
-    assert len(prose) > 5_000
+    assert len(prose) > 5_000 and "CONTRIBUTING.md" in prose
     links = re.findall(r"\]\(([^)]*)\)", prose)
     assert [link for link in links if not link.startswith(("#", "https://"))] == []
     assert "<img" not in prose and "<picture" not in prose and "![" not in prose
-
-
-def test_description_keeps_the_words_of_links_and_the_readme_its_links(description: str) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "[CONTRIBUTING.md](CONTRIBUTING.md)" in readme
-    assert "CONTRIBUTING.md" in description and "[CONTRIBUTING.md]" not in description

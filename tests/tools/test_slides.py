@@ -102,11 +102,6 @@ def test_a_question_shows_the_graph_without_the_answer() -> None:
     assert [output.data for cell in slides.cells for output in cell.get("outputs", [])] == [{"text/html": "<b>"}]
 
 
-def test_explained_chinese_ends_at_a_chinese_sentence() -> None:
-    (shown,), _ = slides_of(prose_cell("## 一\n\n" + "这是一个很长的故事。" * 20))
-    assert shown[1].endswith("故事。") and len(shown[1]) < 100
-
-
 def test_a_drawing_and_the_text_of_a_player_are_enlarged() -> None:
     svg = '<svg viewBox="0.00 0.00 100.00 50.00"><text font-size="13.00">a</text></svg>'
     html = embed_drawing(svg)

@@ -60,7 +60,6 @@ follow_imports = skip
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What mypy says about the program."""
     folder = tmp_path_factory.mktemp("types")
     (folder / "program.py").write_text(PROGRAM)
     (folder / "mypy.ini").write_text(CONFIG)

@@ -12,7 +12,7 @@ from tests.course.test_notebooks import CUDA_MEGABYTES, MEGABYTES, USUAL_MEGABYT
 from tools.lesson_pages import read_facts
 from tools.notebook_runs import run_all
 from tools.translation.message_sources import NOTEBOOKS
-from tools.website import SOURCE, link_lessons, write_overview
+from tools.website import SOURCE, write_overview
 
 LESSONS = {path.name[:2]: nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))}
 NAMES = {path.name[:2]: path.name for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")}
@@ -35,13 +35,6 @@ def test_overview_has_a_card_for_each_lesson() -> None:
     minutes = read_facts(LESSONS["01"]).minutes
     assert f"*{minutes} minutes. You need to know what derivatives and a loss are.*" in overview
     assert overview.count(":::{container} lesson\n") == 1
-
-
-def test_existing_lessons_are_linked_except_in_headings() -> None:
-    text = "## Lesson 01\nIn lesson 01 and lesson 99. (lesson 02)"
-    assert link_lessons(text, {"01": "01_a.ipynb", "02": "02_b.ipynb"}) == (
-        "## Lesson 01\nIn [lesson 01](notebooks/01_a.ipynb) and lesson 99. ([lesson 02](notebooks/02_b.ipynb))"
-    )
 
 
 # -- running
@@ -68,17 +61,11 @@ def test_notebook_runs_again_only_if_its_source_has_changed(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("number", LESSONS)
-def test_guide_has_a_section_for_each_lesson_with_its_title_and_duration(number: str) -> None:
-    section, facts = GUIDE_SECTIONS[number], read_facts(LESSONS[number])
-    assert section.startswith(f"{facts.title[3:]}\n")
-    assert f"\n*{facts.minutes} minutes.*\n" in section
-    assert [section.count(f"- **{word}") for word in ("Ask", "Expect", "Show")] == [1, 1, 1]
-
-
-@pytest.mark.parametrize("number", LESSONS)
-def test_references_in_a_section_of_the_guide_exist_in_its_lesson(number: str) -> None:
-    """Headings, code, step links and exercise numbers."""
+def test_a_section_of_the_guide_names_what_is_in_its_lesson(number: str) -> None:
+    """Title, headings, code, step links and exercise numbers; the minutes are in ``test_lesson_minutes.py``."""
     lesson, section = LESSONS[number], " ".join(GUIDE_SECTIONS[number].split())
+    assert section.startswith(f"{read_facts(lesson).title[3:]} ")
+    assert [section.count(f"- **{word}") for word in ("Ask", "Expect", "Show")] == [1, 1, 1]
     text = " ".join(" ".join(cell.source for cell in lesson.cells).split())
     sections = set(re.findall(r'\bunder "(.+?)"', section))
     assert sections and sections <= {heading for cell in lesson.cells for heading in headings(cell)}
@@ -94,15 +81,6 @@ def test_guide_states_the_duration_and_memory_of_the_lessons() -> None:
     large_lessons = f"{', '.join([*MEGABYTES][:-1])} and {[*MEGABYTES][-1]}"
     assert f"count {USUAL_MEGABYTES} MB of memory, and {max(MEGABYTES.values())} MB in lessons {large_lessons}" in guide
     assert f"A build of torch for CUDA takes {CUDA_MEGABYTES} MB more." in guide
-
-
-def test_make_targets_and_folders_in_the_guide_exist() -> None:
-    guide = (SOURCE / "lecturer.md").read_text()
-    makefile = (SOURCE.parent / "Makefile").read_text()
-    targets = set(re.findall(r"`make (\w+)", guide))
-    assert targets >= {"site", "slides", "lab"}
-    assert all(f"\n{target}: " in makefile for target in targets)
-    assert all((SOURCE.parent / folder).is_dir() for folder in re.findall(r"`(notebooks[\w/]*)`", guide))
 
 
 def test_homework_has_an_exercise_of_each_lesson_that_exists_and_points_that_add_up_to_ten() -> None:
