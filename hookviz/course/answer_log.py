@@ -26,8 +26,6 @@ class Attempt(NamedTuple):
     verdict: Verdict
     answer: str
     moment: str
-    last_counts: bool = False
-    """Whether the last score counts, and not the best one."""
 
 
 _attempts: list[Attempt] = []
@@ -59,9 +57,9 @@ class AnswerFile:
         )
 
 
-def log_attempt(verdict: Verdict, answer: Any, *, last_counts: bool = False, most: int = MAX_ANSWER) -> None:
+def log_attempt(verdict: Verdict, answer: Any, *, most: int = MAX_ANSWER) -> None:
     """Remember a verdict of this session, with the answer as text of at most so many characters."""
-    _attempts.append(Attempt(verdict, describe_answer(answer, most), _read_clock(), last_counts))
+    _attempts.append(Attempt(verdict, describe_answer(answer, most), _read_clock()))
 
 
 def note_test(test: str, answers: str) -> None:
@@ -126,10 +124,10 @@ def _write_answers(content: Record, target: Path) -> None:
 
 def _add_attempt(exercises: dict[str, Record], attempt: Attempt) -> None:
     """Add an attempt to the record of its exercise."""
-    verdict, answer, moment, last_counts = attempt
+    verdict, answer, moment = attempt
     new = {"score": 0.0, "tries": 0, "first_answer": answer, "first_time": moment}
     record = exercises.setdefault(verdict.exercise, new)
-    if last_counts or verdict.score >= record["score"]:
+    if verdict.score >= record["score"]:
         record["score"], record["right"] = verdict.score, verdict.right
     record["tries"] += 1
     record["last_answer"], record["last_time"] = answer, moment

@@ -36,11 +36,12 @@ PLACES_OF_KIND: dict[str, tuple[str, ...]] = {
 """Kind of a fault → the places where it can be found."""
 SEEN_IN_BACKWARD = {"edits_in_place", "frozen", "not_in_optimizer", "one_sided", "scaled_gradient", "vanishing"}
 """Kinds that do not show where no gradient arrives: none of these is drawn before a cut."""
-LOUD = {"cut", "dead_units", "scaled_gradient", "vanishing"}
-"""Kinds that disturb the training. A patient has at least one of them in a loud place, so it looks ill at once."""
+LOUD = {"cut", "dead_units", "scaled_gradient", "vanishing", "wrong_scale"}
+"""Kinds that cost accuracy at once. A patient has at least one of them in a loud place, so it looks ill."""
 QUIET = {("cut", "stage2"), ("scaled_gradient", "stage2")}
-"""Where a loud kind disturbs little: only the first stage stays as it was."""
+"""Where a loud kind costs little: only the first stage stays as it was."""
 READ_OFF = {
+    "cut",
     "frozen",
     "huge_weights",
     "norm_in_eval",
@@ -49,7 +50,7 @@ READ_OFF = {
     "shared_weights",
     "wrong_copy",
 }
-"""Kinds that one line reads off without a hook: a detector of these does not count."""
+"""Kinds that one line reads off without a hook: a detector of these does not count, a patient has at most one."""
 DETECTOR_KINDS = tuple(kind for kind in PLACES_OF_KIND if kind not in READ_OFF)
 """Kinds for which a detector counts."""
 HAVE_IT, HAVE_IT_NOT = 10, 10
@@ -58,7 +59,6 @@ NAMED_BY_HOOKVIZ = {"called_by_forward", "cut", "scaled_gradient"}
 """Kinds whose place stands in the findings of a recording: a patient has at most one of them."""
 LOOK_ALIKES = {
     "called_by_forward": ("shared_weights", "wrong_copy"),
-    "cut": ("frozen", "scaled_gradient", "vanishing"),
     "dead_units": ("norm_in_eval", "vanishing"),
     "edits_in_place": ("one_sided", "scaled_gradient"),
     "leak": ("returning_hook", "wrong_copy"),
@@ -115,7 +115,7 @@ class NumberSource:
 def draw_faults(seed: str) -> tuple[Fault, ...]:
     """Draw the faults of a patient: different kinds, one of them loud, at different places where each can be found.
 
-    At most one of them stands in the findings of a recording.
+    At most one of them stands in the findings of a recording, and one line reads off at most one.
     """
     draw, chance = NumberSource(seed), NumberSource(f"{seed} share")
     kinds = draw.sample(sorted(PLACES_OF_KIND), COUNT)
@@ -128,18 +128,21 @@ def draw_faults(seed: str) -> tuple[Fault, ...]:
 
 
 def _are_allowed(kinds: Sequence[str]) -> bool:
-    return not LOUD.isdisjoint(kinds) and len(NAMED_BY_HOOKVIZ.intersection(kinds)) <= 1
+    given_away = (NAMED_BY_HOOKVIZ.intersection(kinds), READ_OFF.intersection(kinds))
+    return not LOUD.isdisjoint(kinds) and all(len(group) <= 1 for group in given_away)
 
 
 def _share(kinds: Sequence[str]) -> int:
-    """Of six draws of these kinds, how many are taken: so each kind comes about as often as the others."""
-    if not (NAMED_BY_HOOKVIZ - LOUD).isdisjoint(kinds):
+    """Of six draws of these kinds, how many are taken: so no kind comes four times as often as another."""
+    if READ_OFF.isdisjoint(kinds):
+        return 1
+    if not NAMED_BY_HOOKVIZ.isdisjoint(kinds):
         return 6
-    return 4 if "scaled_gradient" in kinds else 3
+    return 4 if len(LOUD.intersection(kinds)) == 1 else 2
 
 
 def is_loud(fault: Fault) -> bool:
-    """Whether a fault alone disturbs the training."""
+    """Whether a fault alone costs accuracy at once."""
     return fault.kind in LOUD and (fault.kind, fault.place) not in QUIET
 
 
@@ -200,8 +203,8 @@ def next_number(seed: str) -> str:
 def name_patient(kind: str, seed: str, number: int) -> str:
     """Name a patient of a trial, so that it can be made again.
 
-    >>> name_patient("cut", "3fa9c1d2", 17)
-    'cut-3fa9c1d2-17'
+    >>> name_patient("leak", "3fa9c1d2", 17)
+    'leak-3fa9c1d2-17'
     """
     return f"{kind}-{seed}-{number}"
 
@@ -209,9 +212,9 @@ def name_patient(kind: str, seed: str, number: int) -> str:
 def find_in_trial(name: str) -> tuple[Fault, ...] | None:
     """Return the faults of a patient of a trial by its name; None if it is no such name.
 
-    >>> len(find_in_trial("cut-3fa9c1d2-17"))
+    >>> len(find_in_trial("leak-3fa9c1d2-17"))
     3
-    >>> find_in_trial("cut-17"), find_in_trial("cut-3fa9c1d2-21")
+    >>> find_in_trial("leak-17"), find_in_trial("leak-3fa9c1d2-21")
     (None, None)
     """
     found = re.fullmatch(rf"({'|'.join(DETECTOR_KINDS)})-([0-9a-f]{{8}})-(\d+)", name)

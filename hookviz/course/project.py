@@ -9,7 +9,7 @@ from typing import Any
 
 from hookviz.course.answer_log import log_attempt, write_report
 from hookviz.course.fault_draw import COUNT, PLACES, draw_faults, find_in_trial, is_practice, previous_number
-from hookviz.course.project_case import ANSWERS, Try, name_exercise, read_case, write_case
+from hookviz.course.project_case import ANSWERS, name_exercise, read_case, write_case
 from hookviz.course.project_detectors import grade_detectors
 from hookviz.course.project_grading import TRIES, Finding, grade_findings, list_findings, read_finding
 from hookviz.course.project_patient import (
@@ -87,28 +87,26 @@ def hint(patient: Patient, number: int) -> str:
 
 
 def hand_in(patient: Patient, findings: Any) -> Verdict:
-    """Grade at most three findings about a patient, and write the score into the file ``answers.json``.
+    """Grade three findings about a patient, and write the score into the file ``answers.json``.
 
-    The first try passes with two right findings, also beside a wrong one; a later try needs all three. There are three
-    tries, and a hint counts as one. Each right finding of the try that passes is a point of three. After a pass nothing
-    changes any more. The same findings again are no new try.
+    Two right ones pass. Each right finding is a point of three, and the best try counts. There are three tries, and a
+    hint costs one. The same findings again are no new try.
 
     With a patient for practice, such as ``make_patient("practice-5")``, nothing is counted or written, and the verdict
     tells the faults.
 
     Args:
         patient: the patient.
-        findings: a list of up to three pairs of a kind (one of ``KINDS``) and a place (such as ``"stage3"``). A pair
-            without a list is one finding.
+        findings: a list of three pairs of a kind (one of ``KINDS``) and a place (such as ``"stage3"``).
 
     >>> hand_in(make_patient("practice-1"), [("leak", "the third one")]).right
     False
     """
     seed, listed = patient.seed, list_findings(findings)
-    problem = _find_problem_of_patient(patient) or _find_problem(listed)
+    read = sorted({finding for finding in (read_finding(given, KINDS) for given in listed) if finding is not None})
+    problem = _find_problem_of_patient(patient) or _find_problem(listed, read)
     if problem is not None:
         return Verdict(name_exercise(seed), False, problem)
-    read = sorted({finding for finding in (read_finding(given, KINDS) for given in listed) if finding is not None})
     if is_practice(seed):
         faults = draw_faults(seed)
         grade = grade_findings(faults, read)
@@ -118,26 +116,24 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
 
 
 def _grade_try(seed: str, read: list[Finding], listed: list[Any]) -> Verdict:
-    """Grade findings, and count them as a try unless a try has passed, none is left, or they were handed in before."""
+    """Grade findings, and count them as a try unless none is left, or they were handed in before."""
     texts, exercise, faults, case = project_texts(), name_exercise(seed), draw_faults(seed), read_case(seed)
-    last = grade_findings(faults, *case.tries[-1]) if case.tries else None
-    if last is not None and (last.passed or case.left == 0):
-        end = texts["verdict.before"] if last.passed else explain_closed(seed)
-        return Verdict(exercise, last.passed, f"{explain_end(last)}\n{end}", credit=last.score)
-    again = case.find_try(read)
-    grade = grade_findings(faults, *(again or Try(read, case.used)))
-    if again is None:
-        case.tries.append(Try(read, case.used))
+    again = read in case.tries
+    is_new = not again and case.left > 0
+    if is_new:
+        case.tries.append(read)
         write_case(seed, case)
-    if grade.passed:
-        reason = explain_end(grade)
-    elif case.left == 0:
-        reason = f"{explain_end(grade)}\n{explain_closed(seed)}"
-    else:
+    best = max((grade_findings(faults, findings) for findings in reversed(case.tries)), key=lambda grade: grade.score)
+    grade = grade_findings(faults, read)
+    if case.left and grade.score < 1:
         reason = explain_counts(grade) + texts["verdict.again" if again else "verdict.left"].format(left=case.left)
+    else:
+        reason = f"{explain_counts(grade)}\n{texts['verdict.best']} " if is_new and grade.score < best.score else ""
+        reason += explain_end(best) + ("" if best.passed else f"\n{explain_closed(seed)}")
+        grade = best
     verdict = Verdict(exercise, grade.passed, reason, credit=grade.score)
-    if again is None:
-        log_attempt(verdict, listed, last_counts=True)
+    if is_new:
+        log_attempt(verdict, listed)
         write_report(ANSWERS)
     return verdict
 
@@ -151,23 +147,21 @@ def _find_problem_of_patient(patient: Patient) -> str | None:
         return texts["trial.patient"].format(seed=seed)
     if previous is None:
         return None
-    case = read_case(previous)
-    if case.tries and case.left == 0 and not grade_findings(draw_faults(previous), *case.tries[-1]).passed:
+    case, faults = read_case(previous), draw_faults(previous)
+    if case.left == 0 and not any(grade_findings(faults, findings).passed for findings in case.tries):
         return None
     return texts["letter"].format(seed=seed, previous=previous, tries=TRIES, file=ANSWERS)
 
 
-def _find_problem(findings: list[Any]) -> str | None:
+def _find_problem(findings: list[Any], read: list[Finding]) -> str | None:
     """Say why findings cannot be graded; None if they can."""
     texts = project_texts()
     if not findings:
         return texts["verdict.none"]
-    if len(findings) > COUNT:
-        return texts["verdict.many"].format(count=len(findings), most=COUNT)
     unread = next((finding for finding in findings if read_finding(finding, KINDS) is None), None)
-    if unread is None:
-        return None
-    return texts["verdict.unread"].format(finding=repr(unread), kinds=", ".join(KINDS), places=", ".join(PLACES))
+    if unread is not None:
+        return texts["verdict.unread"].format(finding=repr(unread), kinds=", ".join(KINDS), places=", ".join(PLACES))
+    return None if len(read) == len(findings) == COUNT else texts["verdict.three"].format(count=len(read))
 
 
 def hand_in_detectors(detectors: Mapping[str, Callable[[Patient], Any]]) -> Verdict:

@@ -1,7 +1,6 @@
 """What a student has spent on a patient and handed in about it, kept in the file of answers."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from hookviz.course.answer_log import read_notes, write_notes
 from hookviz.course.project_grading import TRIES, Finding
@@ -10,22 +9,14 @@ ANSWERS = "answers.json"
 """The file of answers, in the working directory."""
 
 
-class Try(NamedTuple):
-    """Findings that were handed in."""
-
-    findings: list[Finding]
-    """The findings, sorted."""
-    used: int
-    """How many tries were used up before it, by findings and hints."""
-
-
 @dataclass
 class Case:
     """The hints that were read about a patient, and the tries."""
 
     hints: list[int]
     """The numbers of the faults."""
-    tries: list[Try]
+    tries: list[list[Finding]]
+    """The findings of each try, sorted."""
 
     @property
     def used(self) -> int:
@@ -37,15 +28,11 @@ class Case:
         """How many tries are left."""
         return TRIES - self.used
 
-    def find_try(self, findings: list[Finding]) -> Try | None:
-        """Return the earlier try with these findings; None if there is none."""
-        return next((earlier for earlier in self.tries if earlier.findings == findings), None)
-
 
 def read_case(seed: str) -> Case:
     """Read from the file of answers what was spent on a patient."""
     notes = read_notes(ANSWERS, name_exercise(seed))
-    tries = [Try([Finding(*finding) for finding in findings], used) for findings, used in notes.get("tries", [])]
+    tries = [[Finding(*finding) for finding in findings] for findings in notes.get("tries", [])]
     return Case(list(notes.get("hints", [])), tries)
 
 

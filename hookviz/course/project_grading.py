@@ -10,7 +10,7 @@ from hookviz.course.fault_draw import COUNT, PLACES, Fault
 TRIES = 3
 """How many tries there are for each patient; a hint counts as one."""
 ENOUGH = 2
-"""How many right findings pass in the first try. A later one needs all: with two, luck would pass too often."""
+"""How many of three findings must be right to pass."""
 
 
 class Finding(NamedTuple):
@@ -22,24 +22,22 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Grade:
-    """Which findings are right, and whether that passes."""
+    """Which findings are right, whether that passes, and what it is worth."""
 
     findings: tuple[Finding, ...]
     """What was handed in."""
     right: tuple[Finding, ...]
     """The findings of which kind and place are right. Each fault counts once."""
-    needed: int
-    """How many must be right."""
 
     @property
     def passed(self) -> bool:
         """Whether enough findings are right."""
-        return len(self.right) >= self.needed
+        return len(self.right) >= ENOUGH
 
     @property
     def score(self) -> float:
-        """The right findings of a try that passes, as a share of the faults; 0 for another try."""
-        return round(len(self.right) / COUNT, 6) if self.passed else 0.0
+        """The right findings as a share of the faults."""
+        return round(len(self.right) / COUNT, 6)
 
 
 def read_place(place: Any) -> str | None:
@@ -85,12 +83,12 @@ def list_findings(findings: Any) -> list[Any]:
     return [tuple(listed)] if is_pair else listed
 
 
-def grade_findings(faults: Iterable[Fault], findings: Iterable[Finding], used: int = 0) -> Grade:
-    """Grade findings after so many tries."""
+def grade_findings(faults: Iterable[Fault], findings: Iterable[Finding]) -> Grade:
+    """Grade findings."""
     claims, left, right = tuple(sorted(set(findings))), list(faults), []
     for claim in claims:
         fault = next((fault for fault in left if fault.kind == claim.kind and claim.place in fault.places), None)
         if fault is not None:
             left.remove(fault)
             right.append(claim)
-    return Grade(claims, tuple(right), COUNT if used else ENOUGH)
+    return Grade(claims, tuple(right))

@@ -48,15 +48,13 @@ def show_faults(faults: Iterable[Fault]) -> str:
 
 def explain_counts(grade: Grade) -> str:
     """Say how many findings are right, but not which."""
-    return project_texts()["verdict.counts"].format(
-        right=len(grade.right), count=len(grade.findings), needed=grade.needed
-    )
+    key = "verdict.passed" if grade.passed else "verdict.counts"
+    return project_texts()[key].format(right=len(grade.right))
 
 
 def explain_end(grade: Grade) -> str:
-    """Say after the last try of a patient which of its findings are right."""
-    texts = project_texts()
-    reason = texts["verdict.passed"].format(right=len(grade.right)) if grade.passed else explain_counts(grade)
+    """Say when nothing can get better which of the findings are right."""
+    texts, reason = project_texts(), explain_counts(grade)
     for finding in grade.findings:
         key = "verdict.is_right" if finding in grade.right else "verdict.is_wrong"
         reason += "\n- " + texts[key].format(kind=finding.kind, place=finding.place)

@@ -100,10 +100,12 @@ def test_a_detective_of_each_kind_passes(kind: str) -> None:
 
 
 def test_two_that_pass_are_enough_and_go_into_the_file_of_answers() -> None:
-    verdict = hand_in_detectors({"dead_units": find_dead_units, "leak": find_leak, "cut": hooked(lambda patient: None)})
+    verdict = hand_in_detectors(
+        {"dead_units": find_dead_units, "leak": find_leak, "vanishing": hooked(lambda patient: None)}
+    )
     assert verdict.right and verdict.score == 1 and "Detectors that pass: 2. That is enough." in verdict.reason
     assert "dead_units: right on 20 of 20; silent on 0 that have it; a false place on 0." in verdict.reason
-    assert "cut: right on 10 of 20; silent on 10 that have it; a false place on 0." in verdict.reason
+    assert "vanishing: right on 10 of 20; silent on 10 that have it; a false place on 0." in verdict.reason
     record = report("answers.json").exercises["project.detectors"]
     assert (record["score"], record["tries"], record["right"]) == (1, 1, True)
     assert "def find_dead_units" in record["first_answer"]
@@ -128,6 +130,11 @@ def test_a_place_may_be_a_name_and_no_place_may_be_none() -> None:
 
 
 READ_OFF_LINES: dict[str, Callable[[Patient, str, Any], Any]] = {
+    "cut": lambda patient, name, stage: (
+        name != "stage1"
+        and stage.norm.bias.grad is not None
+        and patient.net.stage(f"stage{int(name[5:]) - 1}").norm.bias.grad is None
+    ),
     "frozen": lambda patient, name, stage: not stage.mix.weight.requires_grad,
     "huge_weights": lambda patient, name, stage: stage.mix.weight.std() > 1,
     "norm_in_eval": lambda patient, name, stage: not stage.norm.training,
@@ -221,7 +228,7 @@ def test_a_detector_that_takes_another_kind_for_its_own_does_not_pass() -> None:
     for seed in ("a", "b", "c"):
         for kind in ("leak", "frozen"):
             assert try_detector(kind, find_either, seed).right < PASS_COUNT
-    verdict = hand_in_detectors({"leak": find_either, "cut": find_either})
+    verdict = hand_in_detectors({"leak": find_either, "vanishing": find_either})
     assert not verdict.right and verdict.score == 0
 
 
@@ -289,7 +296,7 @@ def test_a_name_makes_the_very_patient_of_the_trial(kind: str) -> None:
     assert DETECTIVES[kind](again) == DETECTIVES[kind](patients[0])
 
 
-@pytest.mark.parametrize("name", ["cut-17", "cut-3fa9c1d2-0", "cut-3fa9c1d2-21", "frozen-3fa9c1d2-1", "24", "24b"])
+@pytest.mark.parametrize("name", ["leak-17", "leak-3fa9c1d2-0", "leak-3fa9c1d2-21", "cut-3fa9c1d2-1", "24", "24b"])
 def test_other_texts_name_no_patient_of_a_trial(name: str) -> None:
     assert find_in_trial(name) is None
 
@@ -303,11 +310,11 @@ def test_no_detector_asks_hand_in_or_a_hint_about_its_patient() -> None:
 
 
 def test_a_line_for_each_detector_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    hand_in_detectors({"leak": lambda patient: None, "cut": lambda patient: None})
+    hand_in_detectors({"leak": lambda patient: None, "vanishing": lambda patient: None})
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         "Detector 1 of 2, leak: it looks at 20 patients.",
-        "Detector 2 of 2, cut: it looks at 20 patients.",
+        "Detector 2 of 2, vanishing: it looks at 20 patients.",
     ]
 
 
@@ -318,7 +325,7 @@ def test_long_detectors_are_kept_whole() -> None:
     )
     space: dict[str, Any] = {}
     exec(compile(Path("long_detectors.py").read_text(), str(Path("long_detectors.py").resolve()), "exec"), space)
-    hand_in_detectors({"leak": space["first"], "cut": space["second"]})
+    hand_in_detectors({"leak": space["first"], "vanishing": space["second"]})
     kept = report("answers.json").exercises["project.detectors"]["last_answer"]
     assert kept.count("total = 199") == 2 and kept.rstrip().endswith("pass")
 

@@ -44,10 +44,10 @@ def test_it_runs_and_is_graded(ran: tuple[Path, Any, Path]) -> None:
     path, notebook, folder = ran
     text = printed(notebook)
     if path == NOTEBOOK:
-        assert "Exercise project.practice-1, not yet: The list is empty." in text
+        assert "Exercise project.practice-1, not yet: Hand in three findings." in text
         assert "Exercise project.detectors, not yet: The dict is empty." in text
     else:
-        assert "Exercise project.practice-34812: right. It passes. Points: 3 of 3." in text
+        assert "Exercise project.practice-57558: right. You pass. Points: 3 of 3." in text
         assert "Exercise project.detectors: right. Detectors that pass: 3." in text
     assert not [output for output in outputs(notebook) if output.get("name") == "stderr"]
     assert [file.name for file in folder.iterdir()] == ([] if path == NOTEBOOK else ["answers.json"])
@@ -67,25 +67,28 @@ def test_the_students_notebook_has_no_answers() -> None:
     text = "\n".join(cell.source for cell in read(NOTEBOOK).cells)
     assert "assert" not in text and "findings = []" in text and "detectors = {}" in text
     assert not re.search(r"\"(not_in_optimizer|scaled_gradient|wrong_copy|wrong_scale|vanishing|dead_units)\"", text)
-    assert "### BEGIN" not in text and "34812" not in text
+    assert "### BEGIN" not in text and "57558" not in text
     assert "lab book" in text
 
 
 def test_the_students_notebook_is_short() -> None:
     sections = read_sections(read(NOTEBOOK))
-    assert sum(section.words for section in sections) <= 1_150
+    assert sum(section.words for section in sections) <= 1_146
 
 
 def test_the_solution_solves_three_patients() -> None:
     text = "\n".join(cell.source for cell in read(SOLUTION).cells)
     solved = re.findall(r"## Patient (practice-\d+), solved by hand", text)
-    assert solved == ["practice-34812", "practice-158765", "practice-123125"]
+    assert solved == ["practice-57558", "practice-158765", "practice-391614"]
     assert all(f'assert hand_in(make_patient("{name}"), findings).score == 1' in text for name in solved[1:])
 
 
-def test_the_lecturer_reads_the_rule_in_the_words_of_the_notebook() -> None:
-    [rule] = [re.search(r"(?m)(^> .+\n)+", cell.source) for cell in read(NOTEBOOK).cells if "\n> " in cell.source]
-    assert rule and rule[0] in (FOLDER.parent / "site" / "lecturer.md").read_text()
+def test_the_lecturer_reads_the_rule_and_the_points_in_the_words_of_the_notebook() -> None:
+    [rules] = [cell.source for cell in read(NOTEBOOK).cells if "\n> " in cell.source]
+    page = (FOLDER.parent / "site" / "lecturer.md").read_text()
+    for shared in (r"(?m)(^> .+\n)+", r"(?m)^\| lab book, 15 points(.*\n?\|.+)+"):
+        found = re.search(shared, rules)
+        assert found and found[0] in page
 
 
 TAUGHT = {
