@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 from torch.optim import SGD
@@ -44,6 +44,7 @@ def train(passes: int, *, histograms: bool = True, **options: int) -> tuple[hv.T
 
 
 @given(st.lists(st.one_of(st.sampled_from(EDGES), st.floats(width=32)), min_size=1, max_size=40))
+@settings(deadline=None)
 def test_kernels_and_python_count_alike_and_each_number_lies_in_its_bin(numbers: list[float]) -> None:
     rounded = torch.tensor(numbers)
     kernels, python = distribute(rounded), distribute_few(rounded.tolist())

@@ -151,3 +151,10 @@ def test_a_lambda_whose_body_says_little_is_shown_with_its_parameters() -> None:
     for function in (lambda m, i, o: None, lambda g: g, lambda g: g * 2):
         x.register_hook(function)
     assert [hook.label for hook in hv.hooks(x)] == ["λ m, i, o: None", "λ g: g", "λ g * 2"]
+
+
+def test_lambdas_on_one_line_that_return_constants_are_told_apart() -> None:
+    x = torch.ones(1, requires_grad=True)
+    for function in (lambda g: None, lambda grad: None, lambda g: -1.0, lambda g: 2.0, lambda g: print(g)):
+        x.register_hook(function)
+    assert [hook.label for hook in hv.hooks(x)] == ["λ g: None", "λ grad: None", "λ -1.0", "λ g: 2.0", "λ print(g)"]

@@ -28,7 +28,9 @@ PACKAGE = os.path.join(os.path.dirname(hv.__file__), "")
 POINTS = int(os.environ.get("HOOKVIZ_INTERRUPTS", 15))
 """The number of moments at which each scenario is interrupted; a large number tests all of them."""
 SIGNAL_CHECKING_OPCODES = {
-    dis.opmap[name] for name in dis.opmap if name in ("RESUME", "JUMP_BACKWARD") or name.startswith("CALL")
+    dis.opmap[name]
+    for name in dis.opmap
+    if name in ("RESUME", "JUMP_BACKWARD") or (name.startswith("CALL") and "INTRINSIC" not in name)
 }
 """Opcodes in which Python checks for signals: a function begins, a loop continues, or a call returns."""
 
@@ -73,6 +75,8 @@ class send_interrupt:  # noqa: N801
         self.interrupt = Interrupt(number, path_prefix)
 
     def __enter__(self) -> Interrupt:
+        # Python 3.12 traces opcodes only if some frame has asked for it before.
+        sys._getframe().f_trace_opcodes = True
         sys.settrace(self.interrupt)
         return self.interrupt
 

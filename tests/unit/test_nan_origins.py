@@ -9,6 +9,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from tests.requirements import needs_saved_tensors
 
 
 def score(rows: int = 5) -> torch.Tensor:
@@ -112,6 +113,15 @@ ORIGINS: dict[Callable[[], None], tuple[str, str]] = {
     row_of_zeros_in_a_large_graph: ("divides 0 by 0", "x = x / norm"),
 }
 """Program → a part of what is said, and the begin of the line that is shown."""
+FROM_SAVED = {
+    all_labels_are_ignored,
+    a_loss_compares_nothing,
+    spread_of_one_row,
+    mask_hides_a_row,
+    mask_hides_a_row_of_many,
+    row_of_zeros_in_a_large_graph,
+}
+"""Programs whose cause is in what a node saved."""
 
 
 def find_nan(program: Callable[[], None]) -> Finding:
@@ -126,7 +136,13 @@ def line_of(text: str) -> int:
 
 
 @pytest.mark.filterwarnings("ignore:std")
-@pytest.mark.parametrize("program", ORIGINS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(program, marks=needs_saved_tensors if program in FROM_SAVED else (), id=program.__name__)
+        for program in ORIGINS
+    ],
+)
 def test_the_cause_and_the_line_are_said(program: Callable[[], None]) -> None:
     part, line = ORIGINS[program]
     finding = find_nan(program)

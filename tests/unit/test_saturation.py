@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from tests.requirements import needs_saved_tensors
 
 
 class Gated(nn.Module):
@@ -40,6 +41,7 @@ def find_saturated(function: Callable[[Tensor], Tensor], size: float, rows: int 
     return [finding for finding in trace.findings if finding.kind == "saturated"]
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("function", "size"), [(torch.sigmoid, 3.5), (torch.tanh, 1.75)])
 def test_a_saturated_function_is_a_remark(function: Callable[[Tensor], Tensor], size: float) -> None:
     [finding] = find_saturated(function, size)
@@ -50,6 +52,7 @@ def test_a_saturated_function_is_a_remark(function: Callable[[Tensor], Tensor], 
     assert "outputs are within" not in of_many.sentence
 
 
+@needs_saved_tensors
 def test_a_softmax_that_chooses_one_number_of_each_row_is_a_remark() -> None:
     [finding] = find_saturated(choose, 3.0)
     assert "at the limits of softmax" in finding.sentence
