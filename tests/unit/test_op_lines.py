@@ -106,10 +106,10 @@ class Length(torch.autograd.Function):
         ctx.save_for_backward(x, length)
         return length
 
-    @staticmethod
+    @staticmethod  # fault
     def backward(ctx: Any, *grads: Any) -> Any:
         x, length = ctx.saved_tensors
-        return grads[0] * x / length  # fault
+        return grads[0] * x / length
 
 
 class Capsules(nn.Module):
