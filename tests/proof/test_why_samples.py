@@ -15,7 +15,7 @@ from hookviz.analysis.formulas.reasons import Reason
 from hookviz.autograd.torch_internals import SAVED_TENSORS_SHOW_THEIR_HOOKS
 
 from .compare import collect_warnings, seed_cpu_generator
-from .test_operator_samples import operators
+from .test_operator_samples import list_operators
 
 SAMPLES_PER_OPERATOR, STEP = 2, 4
 """So many samples of one of so many operators; ``test_formula_ops.py`` has a program for each formula."""
@@ -41,7 +41,7 @@ def reasons_of_samples(op: Any, dtype: torch.dtype) -> Iterator[tuple[str, Reaso
 def test_formulas_reproduce_the_recorded_gradients_of_operator_samples() -> None:
     verdicts: Counter[str] = Counter()
     with collect_warnings():
-        for op in operators()[1::STEP]:
+        for op in list_operators()[1::STEP]:
             for node, reason in reasons_of_samples(op, torch.float64):
                 verdicts[reason.verdict] += 1
                 if node in derivatives.load_formulas() and node not in INEXACT_NODES:

@@ -13,9 +13,25 @@ import hookviz as hv
 from hookviz.analysis.findings.values.torchless_numbers import LARGEST, broadcast_pairs, largest_number, rows_along
 from hookviz.trace.values import Value
 from tests.requirements import needs_saved_tensors
-from tests.unit.test_findings import mlp, only_finding, record_backward, record_training
+from tests.unit.test_findings import only_finding, record_backward
 
 INF = math.inf
+
+
+def record_sum(net: nn.Module, x: torch.Tensor) -> hv.Trace:
+    with hv.record(net) as trace:
+        net(x).sum().backward()
+    return trace
+
+
+def chain_layers(*layers: nn.Module) -> nn.Sequential:
+    """A network with weights that are the same each time."""
+    torch.manual_seed(0)
+    model = nn.Sequential(*layers)
+    for layer in model:
+        if isinstance(layer, nn.Linear):
+            layer.reset_parameters()
+    return model
 
 
 class Does(nn.Module):
@@ -124,9 +140,7 @@ def test_the_cause_of_nan_or_inf_follows_from_the_numbers(name: str) -> None:
 def test_a_layer_whose_sums_overflow_float16_is_reported(size: int) -> None:
     net = nn.Linear(size, 2).half()
     nn.init.ones_(net.weight)
-    assert only_finding(
-        record_training(net, torch.full((1, size), 30000.0, dtype=torch.float16), torch.sum)
-    ).sentence == (
+    assert only_finding(record_sum(net, torch.full((1, size), 30000.0, dtype=torch.float16))).sentence == (
         "net (Linear) returns Inf: its sums of products go beyond 65,504, the largest number of float16, though its "
         "input and its parameters are finite."
     )
@@ -258,7 +272,7 @@ class Buffered(nn.Module):
 @pytest.mark.parametrize(("number", "why"), [(-INF, "it divides 0 by 0."), (math.nan, "its own net.mask held NaN.")])
 def test_a_buffer_with_inf_is_no_cause_of_nan_as_one_with_nan_is(number: float, why: str) -> None:
     net = Buffered(number)
-    assert only_finding(record_training(net, torch.ones(2, requires_grad=True), torch.sum)).sentence == (
+    assert only_finding(record_sum(net, torch.ones(2, requires_grad=True))).sentence == (
         f"net (Buffered) returns NaN: {why}"
     )
 
@@ -268,7 +282,7 @@ def set_weight_to_nan(net: nn.Sequential) -> None:
 
 
 def test_an_optimizer_is_not_blamed_for_changes_in_unrecorded_passes() -> None:
-    net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
+    net, x = chain_layers(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
     sgd = torch.optim.SGD(net.parameters(), 0.01)
     with hv.record(net, every=10) as trace:
         for number in range(11):
@@ -285,7 +299,7 @@ def test_an_optimizer_is_not_blamed_for_changes_in_unrecorded_passes() -> None:
 
 
 def test_a_parameter_changed_without_an_optimizer_step_is_reported() -> None:
-    net, x = mlp(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
+    net, x = chain_layers(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
     with hv.record(net) as trace:
         for _ in range(2):
             net(x).square().mean().backward()
@@ -370,7 +384,7 @@ def test_inf_that_a_hook_removes_is_a_remark() -> None:
 
 
 def test_of_several_optimizers_the_one_that_holds_a_nan_parameter_is_named() -> None:
-    net = mlp(nn.Linear(2, 2), nn.Linear(2, 1))
+    net = chain_layers(nn.Linear(2, 2), nn.Linear(2, 1))
     first, second = (torch.optim.SGD(layer.parameters(), lr=0.1) for layer in net)
     with hv.record(net) as trace:
         net(torch.ones(1, 2)).sum().backward()
