@@ -172,34 +172,3 @@ def test_a_leaf_whose_hook_makes_nan_of_zeros_gets_no_gradient_of_0() -> None:
     with hv.record(net) as trace:
         net(torch.ones(1, 2)).sum().backward()
     assert {finding.kind for finding in trace.findings if finding.about == "value"} == {"nan"}
-
-
-# -- parts that cancel
-
-
-@pytest.mark.parametrize("is_detached", [False, True])
-def test_gradients_that_cancel_are_a_warning_that_names_both_paths(is_detached: bool) -> None:
-    torch.manual_seed(0)
-    net = nn.Linear(4, 3)
-    sgd = torch.optim.SGD(net.parameters(), 0.1)
-    with hv.record(net) as trace:
-        for _ in range(STEPS):
-            sgd.zero_grad()
-            scores = net(torch.rand(8, 4)).log_softmax(1)
-            new, old = scores.select(1, 0), scores.select(1, 0)
-            ratio = (new - (old.detach() if is_detached else old)).exp()
-            (ratio * torch.rand(8)).mean().backward()
-            sgd.step()
-    findings = list(trace.findings.values)
-    assert len(findings) == (not is_detached)
-    for finding in findings:
-        assert (finding.kind, finding.severity) == ("zero", "warning") and "never learned" in finding.sentence
-        assert "what arrives there from old, new adds up to 0" in finding.sentence.replace("new, old", "old, new")
-
-
-def test_a_bias_whose_parts_cancel_in_the_loss_of_a_critic_is_no_finding() -> None:
-    critic = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
-    with hv.record(critic) as trace:
-        (critic(torch.rand(8, 4)).mean() - critic(torch.rand(8, 4)).mean()).backward()
-    assert critic[2].bias.grad is not None and not critic[2].bias.grad.any()
-    assert list(trace.findings.values) == []
