@@ -19,14 +19,9 @@ class Case:
     """The findings of each try, sorted."""
 
     @property
-    def used(self) -> int:
-        """How many tries are used up, by findings and hints."""
-        return len(self.hints) + len(self.tries)
-
-    @property
     def left(self) -> int:
-        """How many tries are left."""
-        return TRIES - self.used
+        """How many tries are left: findings and hints use them up."""
+        return TRIES - len(self.tries) - len(self.hints)
 
 
 def read_case(seed: str) -> Case:

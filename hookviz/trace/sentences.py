@@ -313,9 +313,8 @@ def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
     optimizer = step.row.optimizer
     kind = "" if optimizer is None else step.trace.optimizers[optimizer].kind
     parameters = describe_parameters(parts["after"] or "")
-    on = (
-        kind if step.on == kind else _("{on} ({kind})").format(on=step.on, kind=kind)
-    )  # one without a name has its kind
+    # An optimizer without a name is called by its kind.
+    on = kind if step.on == kind else _("{on} ({kind})").format(on=step.on, kind=kind)
     around = step.trace.lookup.hooks_around.get(step.index)
     hook = None if around is None else make_step(step.trace, around)
     if hook is None or hook.hook is None:

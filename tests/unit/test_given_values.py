@@ -9,6 +9,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from tests.marked_lines import find_line
 from tests.requirements import needs_saved_tensors
 
 
@@ -84,11 +85,6 @@ def find_nan(program: Callable[[], None]) -> Finding:
     return next(row for row in trace.findings if row.kind in ("nan", "inf"))
 
 
-def line_of(text: str) -> int:
-    with open(__file__, encoding="utf-8") as file:
-        return next(number for number, line in enumerate(file, 1) if line.strip().startswith(text))
-
-
 @pytest.mark.parametrize(
     "program",
     [
@@ -101,7 +97,7 @@ def test_the_input_and_the_line_are_said(program: Callable[[], None]) -> None:
     finding = find_nan(program)
     assert part in finding.text
     if line:
-        assert finding.line == line_of(line)
+        assert finding.line == find_line(__file__, line)
 
 
 @needs_saved_tensors

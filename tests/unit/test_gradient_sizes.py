@@ -1,7 +1,6 @@
 """Findings on gradients that vanish or explode name the weights, the sigmoids or the softmax that do it."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +8,7 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from tests.marked_lines import find_fault
 from tests.requirements import needs_saved_tensors
 
 
@@ -24,13 +24,6 @@ def draw(net: nn.Module, spread: float) -> None:
             nn.init.normal_(parameter, std=spread)  # fault
         else:
             nn.init.zeros_(parameter)
-
-
-def line_of(start: str) -> int:
-    """Return the first line of this file that is marked as a fault, from the one that begins with ``start``."""
-    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
-    first = next(number for number, line in enumerate(lines) if line.startswith(start))
-    return next(number for number, line in enumerate(lines, 1) if number > first and line.endswith("# fault"))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +96,7 @@ def test_a_softmax_that_keeps_a_gradient_off_is_named_with_its_line(factor: floa
     found = list_found(Attention(factor), torch.eye(3, 4) + torch.ones(3, 4))
     assert len(found) == is_flat
     for finding in found:
-        assert (finding.severity, finding.line) == ("warning", line_of("class Attention("))
+        assert (finding.severity, finding.line) == ("warning", find_fault(__file__, "class Attention("))
         assert "Hardly any gradient comes to net.query.weight" in finding.sentence
         assert "its outputs lie at its limits" in finding.sentence
 

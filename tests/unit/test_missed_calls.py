@@ -10,16 +10,11 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from tests.marked_lines import find_line
 
 
 def look(*_: Any) -> None:
     """A hook that changes nothing."""
-
-
-def line_of(text: str) -> int:
-    """Return the line of this file that begins with a text."""
-    with open(__file__, encoding="utf-8") as file:
-        return next(number for number, line in enumerate(file, 1) if line.strip().startswith(text))
 
 
 def find_silent(program: Any) -> Finding:
@@ -52,7 +47,7 @@ def test_the_flag_that_leads_past_a_call_is_the_line() -> None:
         net(torch.ones(2, 3, 4)).sum().backward()
 
     finding = find_silent(program)
-    assert finding.line == line_of("if self.fused:")
+    assert finding.line == find_line(__file__, "if self.fused:")
     assert "which did not run. What decides is if self.fused" in finding.cause
 
 
@@ -80,7 +75,7 @@ def test_a_forward_that_was_put_on_the_object_is_the_one_that_is_read() -> None:
 
     finding = find_silent(program)
     assert "does not name drop" in finding.cause
-    assert finding.line == line_of("def patched")
+    assert finding.line == find_line(__file__, "def patched")
 
 
 class MultiheadAttention(nn.Module):
@@ -189,7 +184,7 @@ def test_a_line_that_may_have_run_is_not_said_not_to_have_run() -> None:
     assert "Its forward" not in find_silent(lambda: program("adapter")).cause
     finding = find_silent(lambda: program("side"))
     assert finding.cause.endswith("which did not run.")
-    assert finding.line == line_of("hidden = hidden + self.side(view)")
+    assert finding.line == find_line(__file__, "hidden = hidden + self.side(view)")
 
 
 class Gated(nn.Module):

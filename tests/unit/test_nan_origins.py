@@ -9,6 +9,7 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from tests.marked_lines import find_line
 from tests.requirements import needs_saved_tensors
 
 
@@ -130,11 +131,6 @@ def find_nan(program: Callable[[], None]) -> Finding:
     return next(row for row in trace.findings if row.kind == "nan")
 
 
-def line_of(text: str) -> int:
-    with open(__file__, encoding="utf-8") as file:
-        return next(number for number, line in enumerate(file, 1) if line.strip().startswith(text))
-
-
 @pytest.mark.filterwarnings("ignore:std")
 @pytest.mark.parametrize(
     "program",
@@ -148,7 +144,7 @@ def test_the_cause_and_the_line_are_said(program: Callable[[], None]) -> None:
     finding = find_nan(program)
     assert part in finding.text
     if line:
-        assert finding.line == line_of(line)
+        assert finding.line == find_line(__file__, line)
 
 
 def test_a_logarithm_of_what_is_not_negative_is_no_op_that_makes_nan() -> None:

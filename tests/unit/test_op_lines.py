@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from tests.marked_lines import find_fault
 from tests.requirements import needs_saved_tensors
 
 
@@ -143,13 +144,6 @@ def list_found(make: Callable[[float], nn.Module], value: float, x: Tensor) -> l
     return [finding for finding in trace.findings.values if finding.kind in ("nan", "inf")]
 
 
-def line_of_fault(name: str) -> int:
-    """Return the line of a class of this file that is marked as its fault."""
-    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith(f"class {name}("))
-    return next(number for number, line in enumerate(lines, 1) if number > start and line.endswith("# fault"))
-
-
 @needs_saved_tensors
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_op_is_named_with_its_cause_and_its_line_and_a_healthy_twin_is_no_finding(name: str) -> None:
@@ -157,7 +151,7 @@ def test_the_op_is_named_with_its_cause_and_its_line_and_a_healthy_twin_is_no_fi
     finding = list_found(make, bad, x)[0]
     assert words in finding.text
     owner = {"Function": "Length", "mask": "Masked"}.get(name, getattr(make, "__name__", ""))
-    assert finding.line == line_of_fault(owner)
+    assert finding.line == find_fault(__file__, f"class {owner}(")
     assert list_found(make, good, x) == []
 
 

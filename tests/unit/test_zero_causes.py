@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from tests.marked_lines import find_fault
 from tests.requirements import needs_saved_tensors
 
 STEPS = 3
@@ -74,13 +74,6 @@ def list_found(*layers: nn.Module) -> list[Finding]:
     return list(trace.findings.values)
 
 
-def line_of_fault(kind: type[nn.Module]) -> int:
-    """Return the line of a class of this file that is marked as its fault."""
-    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith(f"class {kind.__name__}("))
-    return next(number for number, line in enumerate(lines, 1) if number > start and line.endswith("# fault"))
-
-
 # -- flat ops and zeros of parameters
 
 
@@ -104,7 +97,11 @@ def line_of_fault(kind: type[nn.Module]) -> int:
 )
 def test_an_op_that_is_constant_is_named_with_its_line_in_the_forward(layer: nn.Module, words: list[str]) -> None:
     [finding] = list_found(layer)
-    assert (finding.kind, finding.severity, finding.line) == ("zero", "warning", line_of_fault(type(layer)))
+    assert (finding.kind, finding.severity, finding.line) == (
+        "zero",
+        "warning",
+        find_fault(__file__, f"class {type(layer).__name__}("),
+    )
     assert all(part in finding.sentence for part in words)
     assert re.search(r"Beyond it, net\..* get a gradient of 0\.", finding.sentence)
     assert "It is so in each pass, after 2 steps: " in finding.sentence and "never learned" in finding.sentence
@@ -125,7 +122,11 @@ def test_a_saturated_tanh_is_named() -> None:
 
 def test_two_factors_of_zeros_are_named_with_the_line_that_made_one_0() -> None:
     [finding] = list_found(LowRank(0.0))
-    assert (finding.severity, finding.line, finding.line_role) == ("warning", line_of_fault(LowRank), "zeros")
+    assert (finding.severity, finding.line, finding.line_role) == (
+        "warning",
+        find_fault(__file__, "class LowRank("),
+        "zeros",
+    )
     assert "It multiplies by net.1.up: all 0." in finding.sentence
     assert "This pass multiplies by more that is all 0: net.1.down." in finding.sentence
     [finding] = list_found(nn.Linear(4, 4), LowRank(1.0))

@@ -214,13 +214,15 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
     """Make the finding of a module that is called with NaN or Inf, which code outside of modules made."""
     call = statistics.trace.calls[row.own_call]
     names = {"module": statistics.describe_module(row.own_call), "what": name_of_kind(kind)}
-    text = _("{module} is called with {what}, although no module recorded before it returned any.")
-    sentences = [text.format(**names), *describe_arguments(statistics, row)]
-    origin = find_forward_origin(statistics, kind)
     is_without_graph = call.takes_grad is False
     is_given = is_without_graph and call.parent is None
-    if is_given:
-        sentences[0] = _("{module} is called with {what}.").format(**names)
+    text = (
+        _("{module} is called with {what}.")
+        if is_given
+        else _("{module} is called with {what}, although no module recorded before it returned any.")
+    )
+    sentences = [text.format(**names), *describe_arguments(statistics, row)]
+    origin = find_forward_origin(statistics, kind)
     if is_without_graph:
         sentences.append(_("No input requires grad: it did not come through the graph."))
     if origin is not None and origin.is_given and not is_without_graph:
