@@ -107,10 +107,10 @@ class Length(torch.autograd.Function):
         ctx.save_for_backward(x, length)
         return length
 
-    @staticmethod  # fault
+    @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         x, length = ctx.saved_tensors
-        return grads[0] * x / length
+        return grads[0] * x / length  # fault
 
 
 class Capsules(nn.Module):
