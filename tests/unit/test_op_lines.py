@@ -189,6 +189,7 @@ def train_scaled(scale: float) -> hv.Trace:
     return trace
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("scale", "is_found"), [(2.0**127, True), (2.0, False)])
 def test_a_scaled_loss_that_overflows_leads_to_the_line_that_scales_it(scale: float, is_found: bool) -> None:
     found = [finding for finding in train_scaled(scale).findings if finding.kind == "inf"]
