@@ -356,8 +356,7 @@ profiler_is_on = _function("torch.autograd._profiler_enabled", "2.0", "values")
 switch_profiler = _function("torch.autograd._enable_record_function", "2.0", "values")
 """Whether the profiler records what runs: off while hookviz computes."""
 PROFILER_STARTS = _attribute("torch.autograd.profiler", "_run_on_profiler_start", "2.2", "values")
-PROFILER_STOPS = _attribute("torch.autograd.profiler", "_run_on_profiler_stop", "2.2", "values")
-"""Torch calls these by name before it starts a profiler, and after it has stopped one."""
+"""Torch calls it by name before it starts a profiler."""
 StorageWeakRef = _class("torch.multiprocessing.reductions.StorageWeakRef", "2.0", "calls")
 """Recognises a storage whose tensor may be gone, without keeping its numbers."""
 is_functorch_tensor = _function("torch._C._functorch.is_functorch_wrapped_tensor", "2.0", "values")
@@ -464,22 +463,17 @@ RECOMPUTING_FRAMES = (
 DDP = "torch.nn.parallel.DistributedDataParallel"
 _RANKS = "recorder/followers/distributed.py"
 _attribute(DDP, "_active_ddp_module", "2.0", "ranks", _RANKS)
-_attribute(DDP, "_comm_hooks", "2.0", "ranks", _RANKS)
 FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
 """The module of torch with ``fully_shard``; if it is not loaded, the program does not use that."""
 _lazy(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
 _SHARD = "torch.distributed.fsdp._fully_shard"
 _attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks", _RANKS)
 _attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks", _RANKS)
-for _dtype in ("_orig_dtype", "_reduce_dtype"):
-    _attribute(f"{_SHARD}._fsdp_param_group.FSDPParamGroup", _dtype, "2.6", "ranks", _RANKS)
 UNSHARDED_PARAMETER = _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_unsharded_param", "2.6", "ranks")
 """The gathered parameter; it does not exist before the first forward pass."""
 _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_module_info", "2.6", "ranks", _RANKS)
 FSDP_PARAM_GROUPS = "_fsdp_param_groups"
 """Since torch 2.12: several groups of parameters instead of one."""
-GLOO_AVERAGES = torch.__version__ >= "2.9"
-"""Whether gloo averages the gradients of ``fully_shard``; before, it adds them up, though it is asked for the mean."""
 _attribute("torch.distributed.tensor.DTensor", "_local_tensor", "2.5", "ranks", _RANKS)
 FSDP = "torch.distributed.fsdp"
 """The module of torch with ``FullyShardedDataParallel``."""

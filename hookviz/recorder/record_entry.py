@@ -144,8 +144,8 @@ def record(
     A pass is one ``backward`` or ``grad``, including the passes that hooks or checkpointing start inside it.
 
     A trace takes about 1 KB of memory per step. Once it holds 20,000 steps of 20 or more passes or model calls, hookviz
-    issues one ``HookvizWarning`` with advice: ``keep`` and ``every`` for passes, a shorter block or a part of the
-    model for calls without passes. If warnings are errors, the pass goes on, and the trace's ``notes`` hold the text.
+    issues one ``HookvizWarning`` with advice. If warnings are errors, the pass goes on, and the trace's ``notes`` hold
+    the text.
 
     Args:
         models: the models to follow. A part such as ``model.layers[3]`` works, too: only its calls are followed and, of
@@ -261,13 +261,10 @@ def begin(recording: Recording) -> None:
     If this raises or is interrupted, the caller must ``end`` the recording.
     """
     with Uninterrupted():
-        recording.followers.tell("recording_begins")
         torch_patches.start_observing(recording)
 
 
 def end(recording: Recording) -> None:
     """End ``recording`` and restore torch as it was before. Calling it twice is safe."""
     with Uninterrupted():
-        recording.followers.tell("recording_ends")
         torch_patches.stop_observing(recording)
-        recording.close()

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, current_task
@@ -11,16 +11,6 @@ from hookviz.recorder.notes import Notes, warn_user
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
-
-
-class ObservedPass(Protocol):
-    """What distinguishes a running pass from others."""
-
-    thread: int
-    observer: Any
-
-    def observe_all_nodes(self) -> None:
-        """Put an observer in front of every node."""
 
 
 class PassStack:
@@ -37,11 +27,11 @@ class PassStack:
     def __len__(self) -> int:
         return len(self._passes)
 
-    def add(self, running_pass: ObservedPass) -> None:
+    def add(self, running_pass: Any) -> None:
         """Add a pass that begins."""
         self._passes.append(running_pass)
 
-    def remove(self, running_pass: ObservedPass) -> None:
+    def remove(self, running_pass: Any) -> None:
         """Remove a pass that has ended. Calling it twice is safe."""
         if running_pass in self._passes:
             self._passes.remove(running_pass)

@@ -73,9 +73,8 @@ Subject = Literal["gradient", "grad_output", "data", "settings"]
 a module, the numbers of the tensor itself, or the settings of an optimizer."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 
-Synchroniser = Literal["ddp", "hook", "fsdp", "factor", "sum"]
-"""What combined a gradient with those of the other ranks: DDP, DDP with a custom communication hook, FSDP, FSDP with
-a divisor other than the number of ranks, or FSDP that adds up and does not divide."""
+Synchroniser = Literal["ddp", "fsdp"]
+"""What combined a gradient with those of the other ranks."""
 
 GradMode = Literal["grad", "no_grad", "inference", "checkpoint"]
 """The mode in which a module is called: with a graph, in ``torch.no_grad()``, in ``torch.inference_mode()``, or in the

@@ -347,8 +347,7 @@ def _say_unscale(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _say_synchronise(step: Step, parts: dict[str, str | None]) -> str:
-    variant = "" if step.row.synchroniser in (None, "ddp") else f".{step.row.synchroniser}"
-    return _(SENTENCES[f"synchronise{variant}"]).format(ranks=step.row.ranks, **parts)
+    return _(SENTENCES[f"synchronise.{step.row.synchroniser or 'ddp'}"]).format(ranks=step.row.ranks, **parts)
 
 
 def _say_compiled(step: Step, _parts: dict[str, str | None]) -> str:

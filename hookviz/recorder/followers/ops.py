@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import getattr_static
 from itertools import islice
 from types import FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -20,6 +20,9 @@ from hookviz.support.printable import make_printable
 from hookviz.support.source_code import shorten_filename
 from hookviz.trace.hook_facts import HOOK_FACTS, TENSOR_HOOK_KINDS
 from hookviz.trace.training_rows import CutKind
+
+if TYPE_CHECKING:
+    from hookviz.recorder.followers.cut_tracker import CutTracker
 
 _DATA_ATTRIBUTES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
 """Attributes of a tensor that give its numbers. Others describe it, or give its gradient, which no forward computed."""
@@ -135,22 +138,12 @@ def iter_values(value: Any, depth: int = 0) -> Iterator[Any]:
             yield item
 
 
-class OpObserver(Protocol):
-    """Sees each op before and after it runs; none of this may raise."""
-
-    def op_begins(self, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-        """Look at the arguments of an op; None if its result is of no interest."""
-
-    def op_returned(self, op: Any, result: Any) -> None:
-        """Look at the result of an op; ``op`` is what ``op_begins`` returned."""
-
-
 class OpMode(TorchFunctionMode):
     """Passes every op on as it is, and shows it to an observer; without an observer it only passes on."""
 
-    def __init__(self, observer: OpObserver) -> None:
+    def __init__(self, observer: "CutTracker") -> None:
         super().__init__()
-        self.observer: OpObserver | None = observer
+        self.observer: CutTracker | None = observer
 
     def __torch_function__(
         self,

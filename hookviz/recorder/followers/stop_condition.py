@@ -87,18 +87,18 @@ def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note |
     rows = [row for row in stored if type(row) is StepRow and row.pass_id == pass_id]
     for row in rows:
         if row.kind == "forward" and any_nonfinite(trace, row.after):
-            return _make_note(trace, pass_id, "output", trace.plain_call(row.own_call))
+            return _make_note(trace, pass_id, trace.plain_call(row.own_call))
     for node, output, value in _iter_root_values(trace, pass_id):
         if any_nonfinite(trace, value):
-            return _make_note(trace, pass_id, "loss", trace.plain_name(node, output))
+            return _make_note(trace, pass_id, trace.plain_name(node, output))
     for row in rows:
         if row.kind in ("accumulate", "returned") and any_nonfinite(trace, row.after):
-            return _make_note(trace, pass_id, "gradient", trace.plain_name(row.own_node, row.own_output))
+            return _make_note(trace, pass_id, f"{trace.plain_name(row.own_node, row.own_output)}.grad")
     return None
 
 
-def _make_note(trace: TraceData, pass_id: int, where: str, on: str) -> Note:
-    return Note.of(f"until.{where}", number=format_pass_number(trace, pass_id), on=on)
+def _make_note(trace: TraceData, pass_id: int, on: str) -> Note:
+    return Note.of("until.nan", number=format_pass_number(trace, pass_id), on=on)
 
 
 def _iter_root_values(trace: TraceData, pass_id: int) -> Iterator[tuple[int, int, int | None]]:

@@ -151,13 +151,10 @@ class ModuleObserverRegistry:
         ]
         return [hook for hook in hooks if not HookDictObserver.is_observer(hook)]
 
-    def suspend(self, *, only_shared: bool = False) -> None:
-        """Take out the observers for a while.
-
-        ``only_shared``: those of global hooks, which a compiled region would compile along with the hooks.
-        """
+    def suspend(self) -> None:
+        """Take out the observers of global hooks, which a compiled region would compile along with the hooks."""
         for dict_observer in self._observers_by_dict.values():
-            if dict_observer.shared or not only_shared:
+            if dict_observer.shared:
                 dict_observer.uninstall()
 
     def resume(self) -> None:

@@ -124,18 +124,6 @@ class ObserverRegistry:
         for running_pass in self.session.passes:
             running_pass.observer.checks_each_gradient = True
 
-    def suspend(self) -> None:
-        """Take all observers out of their dicts for a while."""
-        with Uninterrupted():
-            for dict_observer in self._observers_by_dict.values():
-                dict_observer.uninstall()
-
-    def resume(self) -> None:
-        """Put them back. Iterations that are running are not affected."""
-        with Uninterrupted():
-            for dict_observer in self._observers_by_dict.values():
-                dict_observer.install()
-
     def release(self, running_pass: RunningPass) -> None:
         """Remove the observers that no other pass uses, at the end of a pass."""
         release_observers(running_pass.dict_observers, self._observers_by_dict)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Container, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
@@ -18,6 +18,9 @@ from hookviz.recorder.passes.hook_registry import HookRegistry
 from hookviz.recorder.torch.unwrapped_hooks import collected_gradients
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
+
+if TYPE_CHECKING:
+    from hookviz.recorder.passes.node_observers import NodeObservers
 
 SMALL_GRAPH = 256
 """In graphs with up to this many nodes hookviz also looks for hooks that were registered unseen."""
@@ -247,33 +250,11 @@ def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[NodeOutput]) ->
     return leading
 
 
-class PassNodeObservers(Protocol):
-    """What a running pass needs of the observers on its nodes."""
-
-    def install(self, running_pass: "RunningPass", everywhere: bool) -> None:
-        """Install the observers."""
-
-    def observe_all_nodes(self, running_pass: "RunningPass") -> None:
-        """Put an observer in front of every node."""
-
-    def hook_registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
-        """Handle a hook that was added to a node during the pass."""
-
-    def suspend(self) -> None:
-        """Take out the observers for a while."""
-
-    def resume(self) -> None:
-        """Put back the observers that were taken out."""
-
-    def uninstall(self) -> None:
-        """Remove the observers."""
-
-
 class RunningPass:
     """A running pass, with everything that has to be released when it ends."""
 
     def __init__(
-        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: PassNodeObservers
+        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: "NodeObservers"
     ) -> None:
         self.snapshot = GraphSnapshot(trace, numbering)
         self.observer = PassObserver(trace, self.snapshot, owners)
