@@ -91,13 +91,6 @@ class RecordOptions:
                     "as in your program; not {which}."
                 ).format(which=repr(self.compiled))
             )
-        if self.compiled is not None and not hasattr(torch.compiler, "set_stance"):
-            raise RuntimeError(
-                _(
-                    'record(compiled="eager") needs torch.compiler.set_stance, which came with PyTorch 2.6; this is '
-                    "{version}. Record the model itself, without torch.compile."
-                ).format(version=torch.__version__)
-            )
 
     def find_trouble_file(self) -> Path | None:
         """Return the absolute path of the file of ``on_trouble``: the program may change its working folder.

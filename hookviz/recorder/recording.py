@@ -21,7 +21,7 @@ from hookviz.recorder.followers.moved_parameters import MovedParameters
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.retention import Retention
-from hookviz.recorder.followers.silent_hooks import SilentHooks, UnobservedHooks
+from hookviz.recorder.followers.silent_hooks import SilentHooks
 from hookviz.recorder.followers.stop_condition import StopCondition, TroubleFile
 from hookviz.recorder.followers.training_tracker import OptimizerGroups, TrainingTracker
 from hookviz.recorder.followers.user_code import UserCode
@@ -75,7 +75,6 @@ class Recording:
         ranks = followers.add(RankTracker(self.session, self.calls))
         self.condition = followers.add(StopCondition(self.session, options))
         self.passes = PassTracker(self.session, names, self.calls, ranks, followers)
-        followers.add(UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers))
         followers.add(SilentHooks(self.passes, self.hook_ledger, self.optimizers))
 
     def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, current_task
 from hookviz.recorder.exception_tracker import ExceptionTracker
-from hookviz.recorder.notes import Notes, warn_user
+from hookviz.recorder.notes import Notes
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
@@ -35,10 +35,6 @@ class PassStack:
         """Remove a pass that has ended. Calling it twice is safe."""
         if running_pass in self._passes:
             self._passes.remove(running_pass)
-
-    def in_this_thread(self) -> list[Any]:
-        """Return the passes that began in the calling thread."""
-        return [running_pass for running_pass in self._passes if running_pass.thread == threading.get_ident()]
 
     def current(self) -> Any:
         """Return the observer of the pass in which the calling hook runs, or None outside of all passes."""
@@ -183,8 +179,7 @@ class Session:
 
     def report_unobserved(self, note: Note) -> None:
         """Record what was not observed as a step and a note, and warn of it once."""
-        if note not in self.trace.remarks:
-            warn_user(note.text)
+        self.notes.warn(note)
         self.note_unobserved(note)
 
     def note_unobserved(self, note: Note) -> None:

@@ -51,14 +51,12 @@ from hookviz.recorder.torch.compiled_regions import (
     skip_package,
 )
 from hookviz.recorder.torch.event_watchers import (
-    NodeCreationWatcher,
     RemovalWatcher,
     SavingWatcher,
     SwapWatcher,
-    begin_noticing_nodes,
 )
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, Notify, Replacement, make_notifier
-from hookviz.recorder.torch.instrumentation import Instrumented
+from hookviz.recorder.torch.instrumentation import Instrumented, Watcher
 from hookviz.recorder.torch.replacements import (
     clean_handle,
     clean_module,
@@ -199,7 +197,7 @@ def _note_missed_call(module: Module) -> None:
                 other.guard(other.hook_ledger.unfollowed_call, module)
 
 
-class _CallWatcher:
+class _CallWatcher(Watcher):
     """Notifies the recording of a module of each call: its arguments, its result, its exception."""
 
     def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ObservedCall:
@@ -232,7 +230,7 @@ class _CallWatcher:
             recording.end_call(call, depth)
 
 
-class _PassWatcher:
+class _PassWatcher(Watcher):
     """Notifies the recording of a thread of each backward pass."""
 
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _ObservedPass:
@@ -405,11 +403,6 @@ _INSTRUMENTED = (
     Instrumented(begin_saving, SavingWatcher(_open_recordings)),
     Instrumented(remove_handle, RemovalWatcher(_open_recordings)),
     Instrumented(swap_tensors, SwapWatcher(_open_recordings)),
-    *(
-        []
-        if begin_noticing_nodes is None
-        else [Instrumented(begin_noticing_nodes, NodeCreationWatcher(_open_recordings))]
-    ),
     *(
         Instrumented(function, ClipWatcher(name, recording_after_pass))
         for name, function in (("clip_grad_norm_", clip_norm), ("clip_grad_value_", clip_value))

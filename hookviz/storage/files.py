@@ -127,10 +127,7 @@ def decode_trace(data: Any) -> TraceData:
     Raises:
         ValueError, msgspec.ValidationError, RecursionError: ``data`` does not follow the format.
     """
-    return _decode_file(check_file(data))
-
-
-def _decode_file(file: Any) -> TraceData:
+    file = check_file(data)
     return TraceData(**{name: _decode_table(getattr(file, name), one) for name, one in declared_tables().items()})
 
 

@@ -158,7 +158,8 @@ _REQUIRED_INDEXES = {
     **dict.fromkeys((*NODE_HOOK_KINDS, "compute", "synchronise", "backward_hook"), ("node",)),
     **dict.fromkeys(ON_TENSOR_KINDS, ("node", "output")),
     **dict.fromkeys(("seed", "arrive", "retain_grad", "accumulate"), ("node", "output")),
-    **dict.fromkeys(("returned", "aliased", "unknown_hook"), ("node", "output")),
+    **dict.fromkeys(("returned", "unknown_hook"), ("node", "output")),
+    "aliased": ("node", "output", "cause"),
 }
 """Kind of step → the indexes that it must have."""
 

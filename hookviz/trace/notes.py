@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from hookviz.support.messages import N_, _
 from hookviz.trace.columns import LongText
-from hookviz.trace.hook_facts import name_of_kind
 
 PART_NOTES = ("part",)
 """Notes that only a part of a model was recorded."""
@@ -34,18 +33,9 @@ _TEXTS: dict[str, str] = {
         "Saved-tensor hooks are in use ({hook}). hookviz does not observe them: torch runs only the "
         "pair that was entered last, and an observing pair would take its place."
     ),
-    "saved.disabled": N_("Saved-tensor hooks are disabled here ({message}), so there are none to observe."),
-    "node_creation": N_(
-        "A node_creation_hook is in use ({hook}). hookviz does not observe it; the hooks that it registers on nodes "
-        "are observed like others."
-    ),
     "profiled": N_(
         "A profiler followed each Python call (torch.profiler with with_stack=True). So that its profile shows your "
         "program alone, hookviz recorded nothing from its start on. Record in one run, and profile in another."
-    ),
-    "unfollowed": N_(
-        "Hooks of this kind are not recorded ({kind}, on {on}), so the trace does not show whether "
-        "they ran. hv.hooks() lists them."
     ),
     "uncalled.compiled": N_(
         "No call of {model} was seen: it may have run inside a compiled region, which hookviz cannot "
@@ -96,16 +86,12 @@ _TEXTS: dict[str, str] = {
         "record(until=...) stopped the recording after pass {number}, because the function returned "
         "true. What ran after it was not observed."
     ),
-    "until.error": N_("The function of record(until=...) raised {error} after pass {number}. The recording goes on."),
+    "until.error": N_("The function of record(until=...) raised {error}. The recording goes on."),
     "raised": N_("The recording ended with an exception, {error}. The trace holds what was recorded up to then."),
     "dropped": N_(
         "record(keep=...) kept the last {kept} passes and dropped the {dropped} before them, with their forward steps."
     ),
-    "hooks": N_(
-        "hookviz follows {most} hooks of modules and optimizers, and {count} more were registered or "
-        "removed: the trace does not show which of them never fired."
-    ),
-    "unfired": N_("{count} hooks did not fire; the trace lists {most} of them."),
+    "hooks": N_("There were more hooks than a trace holds: it does not show of {count} whether they fired."),
     "redacted.source": N_("The source of the hooks and the names of their files are left out of this page."),
     "redacted.values": N_(
         "The numbers are left out of this page: you see the shapes, the order of steps, and which "
@@ -119,10 +105,6 @@ _TEXTS: dict[str, str] = {
     "value.computed": N_("not read: code of the program computes it"),
     "value.unknown": N_("not shown ({why})"),
     "value.hidden": N_("not shown ({kind} tensor)"),
-    "trace.unseen": N_(
-        "{hook} was added while {on} ran, in a way that hookviz could not notice. It was not "
-        "observed, and may have changed the output of {on}."
-    ),
     "trace.empty": N_(
         "Nothing was recorded: no backward pass ran. Call .backward() or torch.autograd.grad() in the with block "
         "of record(), or in the cell with %%hookviz."
@@ -176,8 +158,6 @@ class Note(NamedTuple):
         details = dict(self.details)
         if self.fact == VERBATIM:
             return details.get("text", "")
-        if self.fact == "unfollowed":
-            details["kind"] = name_of_kind(details.get("kind", ""))
         try:
             return _(_TEXTS[self.fact]).format(**details)
         except KeyError:

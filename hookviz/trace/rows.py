@@ -315,8 +315,6 @@ class StepRow(NamedTuple):
     """The parameters of its module, by their names there, that the hook changed beside what it was given."""
     subject: Subject = "gradient"
     """What the hook had its effect on, and what ``before`` and ``after`` are values of."""
-    in_backward: bool = False
-    """Whether a module was called while a pass was running."""
     found_inf: Annotated[bool, Shows(("values",))] = False
     """Whether a GradScaler has found Inf or NaN among the gradients."""
     synchroniser: Synchroniser | None = None

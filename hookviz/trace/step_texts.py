@@ -27,7 +27,6 @@ TITLES: dict[str, str] = {
 
 SENTENCES: dict[str, str] = {
     "call": N_("{on} is called with {after}."),
-    "call.backward": N_("{on} is called during backward, with {after}."),
     "call.recomputed": N_("{on} is called again, during backward, with {after}: checkpointing recomputes it."),
     "forward": N_("The forward of {on} returns {after}."),
     "forward_pre_hook.kept": N_("{hook} on {on} looked at the inputs and left them unchanged: {after}."),

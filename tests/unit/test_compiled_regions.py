@@ -132,15 +132,6 @@ def test_a_stance_that_the_program_sets_stays() -> None:
         assert torch._dynamo.eval_frame._stance.stance == "eager_on_recompile"
 
 
-def test_an_old_torch_gets_an_error_that_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(torch.compiler, "set_stance")
-    with (
-        pytest.raises(RuntimeError, match=r"needs torch\.compiler\.set_stance, which came with PyTorch 2\.6"),
-        hv.record(compiled="eager"),
-    ):
-        pass
-
-
 def test_a_region_inside_another_one_is_not_taken_for_one_in_another_thread() -> None:
     """The compiler leaves ``run`` to Python, as it does a ``training_step`` of Lightning that calls compiled code."""
     inner = torch.compile(torch.cos, backend="eager")

@@ -17,6 +17,7 @@ from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.torch.compiled_regions import is_compiling
+from hookviz.recorder.torch.instrumentation import Watcher
 from hookviz.trace import ClipRow, TraceData
 from hookviz.trace.values import is_same_value
 
@@ -101,7 +102,7 @@ class Given(NamedTuple):
     with_grad: int | None = None
 
 
-class ClipWatcher:
+class ClipWatcher(Watcher):
     """Notifies the recording of a thread of each call of a function that clips gradients."""
 
     def __init__(self, name: str, here: Callable[[], Any]) -> None:

@@ -1,7 +1,7 @@
 """Notices parameters that an optimizer changes where their gradient is 0, because a hook made it 0, or frozen ones."""
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -215,8 +215,4 @@ def _find_moved(look: _Look) -> list[int]:
     is_moved = _split(parameter, look.axis)[look.parts] != look.numbers
     if int(is_moved.sum()) <= look.zeros:
         return []
-    return list(_select(look.parts, is_moved.any(1).tolist()))
-
-
-def _select(parts: Sequence[int], flags: Sequence[bool]) -> Iterator[int]:
-    return (part for part, is_wanted in zip(parts, flags, strict=True) if is_wanted)
+    return [part for part, is_wanted in zip(look.parts, is_moved.any(1).tolist(), strict=True) if is_wanted]

@@ -35,19 +35,6 @@ def _may_be_parameter(wanted: object) -> bool:
 class ParameterEntry:
     """What is known of one parameter."""
 
-    __slots__ = (
-        "had_grad",
-        "is_older",
-        "is_shard",
-        "is_thawed",
-        "module",
-        "name",
-        "passes",
-        "reference",
-        "requires_grad",
-        "was_trainable",
-    )
-
     def __init__(self, parameter: torch.Tensor) -> None:
         self.reference = weakref.ref(parameter)
         self.name = ""

@@ -60,20 +60,11 @@ class StopCondition(Follower):
             with self.session.lock:  # other threads may write into the trace
                 is_met = bool(self._until(Trace(self.trace)))
         except Exception as error:
-            self._report(error)
+            self.session.notes.warn(Note.of("until.error", error=f"{type(error).__name__}: {error}"))
             return None
         finally:
             self._is_asking = False
         return Note.of("until.function", number=self._number) if is_met else None
-
-    def _report(self, error: Exception) -> None:
-        """Report an exception of the user's function, each message once."""
-        text = f"{type(error).__name__}: {error}"
-        known = (dict(note.details).get("error") for note in self.trace.remarks if note.fact == "until.error")
-        if text not in known:
-            note = Note.of("until.error", error=text, number=self._number)
-            self.session.notes.add(note)
-            warn_user(note.text)
 
 
 def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note | None:

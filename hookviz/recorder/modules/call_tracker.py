@@ -72,7 +72,7 @@ class CallTracker:
             self.observers.observe(module, call.dict_observers)
             self._push(call, stack, number, labelled)
             self.owners.add_parameters(parameters, call.index)
-            self.log.add_step("call", call.index, after=measured, in_backward=call.in_backward)
+            self.log.add_step("call", call.index, after=measured)
         except BaseException:
             self.end(call, depth)
             raise

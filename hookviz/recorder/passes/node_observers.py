@@ -1,6 +1,5 @@
 """Observers on the nodes of a pass: one behind each node, and one in front where that is not enough."""
 
-from collections import OrderedDict
 from typing import Any
 
 from torch.autograd.graph import Node
@@ -61,16 +60,6 @@ class NodeObserver(Observer):
                     observer.node_ran(number, *arguments)
         except Exception as error:
             self.session.report_internal_error(error)
-
-
-class NodeHookDict(dict[Any, Any]):
-    """A node's hook dict like torch's, which is made in half the time. Handles refer to it weakly."""
-
-    __slots__ = ("__weakref__",)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy as torch's own dict, also when pickled with a handle."""
-        return OrderedDict, (user_hook_entries(self),)
 
 
 class NodeObservers:

@@ -3,6 +3,7 @@
 Observers are put into the graph before each pass and removed after it.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
@@ -89,7 +90,8 @@ class PassTracker:
     def _end_interrupted(self) -> None:
         """End a pass of this thread that an interrupt has kept from being ended, before the next pass begins."""
         if self.session.passes and is_outermost():
-            for running_pass in self.session.passes.in_this_thread():
+            here = threading.get_ident()
+            for running_pass in [one for one in self.session.passes if one.thread == here]:
                 self.end(running_pass)
 
     def _open_pass(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:

@@ -12,7 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.passes.node_observers import PROBE, NodeHookDict, ProbeResult
+from hookviz.recorder.passes.node_observers import PROBE, ProbeResult
 from hookviz.recorder.torch.function_replacement import ActiveFlag
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def observe_node_hooks(here: Here) -> Observing:
             if hook is PROBE:
                 raise ProbeResult(backward_hooks)
             if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
-                hooks = NodeHookDict() if backward_hooks is None else backward_hooks
+                hooks = OrderedDict() if backward_hooks is None else backward_hooks
                 hooks[hook] = hook
                 return hooks, hooks
             hooks, handle = register(backward_hooks, hook)
