@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import getattr_static
 from itertools import islice
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -20,9 +20,6 @@ from hookviz.support.printable import make_printable
 from hookviz.support.source_code import shorten_filename
 from hookviz.trace.hook_facts import HOOK_FACTS, TENSOR_HOOK_KINDS
 from hookviz.trace.training_rows import CutKind
-
-if TYPE_CHECKING:
-    from hookviz.recorder.followers.cut_tracker import CutTracker
 
 _DATA_ATTRIBUTES = frozenset({"data", "T", "mT", "H", "mH", "real", "imag"})
 """Attributes of a tensor that give its numbers. Others describe it, or give its gradient, which no forward computed."""
@@ -141,9 +138,10 @@ def iter_values(value: Any, depth: int = 0) -> Iterator[Any]:
 class OpMode(TorchFunctionMode):
     """Passes every op on as it is, and shows it to an observer; without an observer it only passes on."""
 
-    def __init__(self, observer: "CutTracker") -> None:
+    def __init__(self, observer: Any) -> None:
         super().__init__()
-        self.observer: CutTracker | None = observer
+        self.observer = observer
+        """Its ``op_begins`` is called before each op, its ``op_returned`` with what that returned and the result."""
 
     def __torch_function__(
         self,

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Container, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
@@ -18,9 +18,6 @@ from hookviz.recorder.passes.hook_registry import HookRegistry
 from hookviz.recorder.torch.unwrapped_hooks import collected_gradients
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
-
-if TYPE_CHECKING:
-    from hookviz.recorder.passes.node_observers import NodeObservers
 
 SMALL_GRAPH = 256
 """In graphs with up to this many nodes hookviz also looks for hooks that were registered unseen."""
@@ -253,9 +250,7 @@ def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[NodeOutput]) ->
 class RunningPass:
     """A running pass, with everything that has to be released when it ends."""
 
-    def __init__(
-        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: "NodeObservers"
-    ) -> None:
+    def __init__(self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: Any) -> None:
         self.snapshot = GraphSnapshot(trace, numbering)
         self.observer = PassObserver(trace, self.snapshot, owners)
         self.node_observers = node_observers

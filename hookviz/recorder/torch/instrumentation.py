@@ -88,7 +88,7 @@ def instrumented_code(function: FunctionType, watcher: Watcher) -> CodeType:
     original = function.__code__
     lines, first = inspect.getsourcelines(original)
     code = _compile_with_watcher("".join(lines), first, original)
-    constants = tuple(watcher if constant == _WATCHER else constant for constant in code.co_consts)
+    constants = tuple(watcher if type(one) is str and one == _WATCHER else one for one in code.co_consts)
     return code.replace(co_consts=constants, co_qualname=original.co_qualname)
 
 
