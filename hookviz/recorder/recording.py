@@ -1,6 +1,6 @@
 """One recording: its components, and the order in which they begin and end."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -42,7 +42,7 @@ class Recording:
         self.trace, self.session = trace, Session(trace, options.every)
         self._reads_norms = trace.statistics == "norm"
         """Whether the user chose so."""
-        self.thread, self.sampler = self.session.thread, self.session.sampler
+        self.thread, self.sampler, self.guard = self.session.thread, self.session.sampler, self.session.guard
         self.missed_passes = False
         """Whether a pass ran in a thread that no recording follows."""
         self.missed_calls = False
@@ -76,10 +76,6 @@ class Recording:
         self.condition = followers.add(StopCondition(self.session, options))
         self.passes = PassTracker(self.session, names, self.calls, ranks, followers)
         followers.add(SilentHooks(self.passes, self.hook_ledger, self.optimizers))
-
-    def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call one of our own functions, and report its exceptions instead of raising them to the user."""
-        return self.session.guard(act, *arguments)
 
     # -- a module is called; none of this may raise
 

@@ -114,18 +114,13 @@ def check_file(data: Any) -> Any:
     msgspec.ValidationError: Object missing required field `ops`
     """
     file: Any = msgspec.convert(data, trace_file_type())
-    for name, table in _get_tables(file).items():
+    tables = ((name, getattr(file, name)) for name in file.__struct_fields__)
+    for name, table in ((name, one) for name, one in tables if isinstance(one, Struct)):
         optional = table.__struct_fields__[len(table.__struct_fields__) - len(table.__struct_defaults__) :]
         columns = {column: len(getattr(table, column)) for column in table.__struct_fields__}
         if len({length for column, length in columns.items() if length or column not in optional}) > 1:
             raise ValueError(_("the columns of {table} differ in length").format(table=name))
     return file
-
-
-def _get_tables(file: Struct) -> dict[str, Struct]:
-    """Return the tables of a file: name → columns."""
-    fields = {name: getattr(file, name) for name in file.__struct_fields__}
-    return {name: table for name, table in fields.items() if isinstance(table, Struct)}
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -229,8 +229,8 @@ def test_writing_the_page_changes_no_random_numbers_of_the_program(tmp_path: Pat
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"until": "inf"}, ValueError, "until says when to stop recording"),
-        ({"until": 1}, TypeError, "until says when to stop recording"),
+        ({"until": "inf"}, ValueError, 'until takes one of these: "nan", a function of the trace, None; not'),
+        ({"until": 1}, TypeError, 'until takes one of these: "nan", a function of the trace, None; not'),
         ({"on_trouble": "crash"}, ValueError, r"must end in \.html \(a page\) or \.json"),
         ({"on_trouble": "crash.html.gz"}, ValueError, r"must end in \.html \(a page\) or \.json"),
         ({"on_trouble": "none/crash.html"}, FileNotFoundError, "there is no folder"),

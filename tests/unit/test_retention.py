@@ -126,7 +126,7 @@ def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:
 
 @pytest.mark.parametrize("keep", [0, 1.5, True])
 def test_an_invalid_keep_is_refused(keep: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="keep is how many passes to keep"), hv.record(keep=keep):
+    with pytest.raises((TypeError, ValueError), match="keep is a number of passes"), hv.record(keep=keep):
         pass
 
 

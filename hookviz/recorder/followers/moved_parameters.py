@@ -111,7 +111,8 @@ class MovedParameters(Follower):
         if count >= MAX_LOOKS or grad is None or not _is_readable(parameter, grad):
             return
         self._counts[id(parameter)] = count + 1
-        found = _find_first(parameter) if zeroing is None else _find_zero(grad, zeroing.zeros)
+        first_rows: tuple[Axis, list[int]] = "rows", list(range(min(MAX_PARTS, len(_split(parameter, "rows")))))
+        found = first_rows if zeroing is None else _find_zero(grad, zeroing.zeros)
         if found is None:
             return
         axis, parts = found
@@ -175,11 +176,6 @@ def _split(tensor: torch.Tensor, axis: Axis) -> torch.Tensor:
     if axis == "numbers" or tensor.dim() < 2:
         return tensor.reshape(-1, 1)
     return tensor.flatten(1) if axis == "rows" else tensor.flatten(1).t()
-
-
-def _find_first(parameter: torch.Tensor) -> tuple[Axis, list[int]]:
-    """Return the first rows of a parameter."""
-    return "rows", list(range(min(MAX_PARTS, len(_split(parameter, "rows")))))
 
 
 def _find_zero(grad: torch.Tensor, zeros: int) -> tuple[Axis, list[int]] | None:
