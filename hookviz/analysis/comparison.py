@@ -27,7 +27,7 @@ GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
 UNOBSERVED_KINDS = ("unobserved", "compiled", "fast_path")
 """The kinds of step in which hooks may have run that the trace does not hold."""
 
-UNOBSERVED_NOTES = ("saved", "unfollowed", "uncalled", "uncalled.compiled", *PART_NOTES)
+UNOBSERVED_NOTES = ("saved", "uncalled", "uncalled.compiled", *PART_NOTES)
 """The notes which say that hooks may have run that the trace does not hold."""
 
 StepKey = tuple[Any, ...]

@@ -231,7 +231,7 @@ def load(path: str | Path) -> Trace:
         FileNotFoundError: there is no such file.
         OSError: the file cannot be read, for example because it is a folder.
         TypeError: ``path`` is not a path.
-        ValueError: the file does not hold a trace; or the trace is damaged or of a newer version; or the file is larger
+        ValueError: the file does not hold a trace, or a damaged one, or one of another version; or the file is larger
             than 512 MB, or not a regular file. The message says which.
 
     >>> import tempfile, torch, hookviz as hv

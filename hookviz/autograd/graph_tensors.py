@@ -64,8 +64,7 @@ class GraphTensors:
             return self.add_value(tensor)
         with suppress(RuntimeError, NotImplementedError):  # functorch, inference: these have no version
             self.unread_leaves[node] = weakref.ref(tensor), tensor._version
-        self.trace.values.append(shape_row(tensor))
-        return len(self.trace.values) - 1
+        return self.value_or_shape(tensor)
 
     def add_value(self, tensor: torch.Tensor) -> int:
         """Add the value of ``tensor`` to the trace, and return its number."""

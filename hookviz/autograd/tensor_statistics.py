@@ -4,6 +4,7 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 import torch
@@ -30,15 +31,12 @@ from hookviz.trace.value_rows import (
 )
 
 
-class _ShortNames(dict[Any, str]):
-    """Caches the names of dtypes and devices, without ``torch.``."""
-
-    def __missing__(self, key: Any) -> str:
-        self[key] = str(key).removeprefix("torch.")
-        return self[key]
+@cache
+def _short_name(kind: torch.dtype | torch.device) -> str:
+    """Return the name of a dtype or a device, without ``torch.``."""
+    return str(kind).removeprefix("torch.")
 
 
-_SHORT_NAMES = _ShortNames()
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
 _LANES, _MAX_BYTE = 8, 255
 """Bytes in an int64 that are added up at once, and how many such int64 can be added before a byte overflows."""
@@ -130,7 +128,7 @@ def shape_row(tensor: torch.Tensor) -> ValueRow:
     if is_symbolic(tensor):
         return _symbolic_row(tensor)
     shape = tuple(tensor.shape)
-    return shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device], None, None, Note.verbatim(str(shape))
+    return shape, _short_name(tensor.dtype), _short_name(tensor.device), None, None, Note.verbatim(str(shape))
 
 
 def measure_or_defer(tensor: torch.Tensor, choice: StatisticsMode | None = "all", *, wait: bool = False) -> Any:
@@ -187,7 +185,7 @@ def _measure_row(tensor: torch.Tensor, choice: StatisticsMode | None, wait: bool
     if opacity is not None:
         return _symbolic_row(tensor) if opacity == "symbolic" else _class_row(tensor)
     shape = () if tensor.is_nested else tuple(tensor.shape)  # torch gives no shape of a nested tensor
-    header = shape, _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device]
+    header = shape, _short_name(tensor.dtype), _short_name(tensor.device)
     note = _why_hidden(tensor)
     if note is not None:
         return (*header, None, None, note)
@@ -211,13 +209,13 @@ def _statistics_row(
 def _symbolic_row(tensor: torch.Tensor) -> ValueRow:
     """Make the row of a tensor whose sizes are symbols: they stand in the place of its numbers."""
     text = f"({', '.join(map(str, tensor.shape))})"
-    return (), _SHORT_NAMES[tensor.dtype], _SHORT_NAMES[tensor.device], None, None, Note.verbatim(text)
+    return (), _short_name(tensor.dtype), _short_name(tensor.device), None, None, Note.verbatim(text)
 
 
 def _class_row(tensor: torch.Tensor) -> ValueRow:
     """Make the row of a tensor of which only class, shape and dtype are read."""
     note = Note.of("value.hidden", kind=type(tensor).__name__)
-    return tuple(tensor.shape), _SHORT_NAMES[tensor.dtype], "", None, None, note
+    return tuple(tensor.shape), _short_name(tensor.dtype), "", None, None, note
 
 
 def _why_hidden(tensor: torch.Tensor) -> Note | None:

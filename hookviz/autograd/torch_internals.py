@@ -5,8 +5,8 @@ One wheel of each release from 2.0 to 2.15 was searched: "2.0" means 2.0 or earl
 
 - ``_function``, ``_class``, ``_dict``: looked up once, when hookviz is imported. Other modules import the
   object from here, so that using it costs no more than using torch's own name.
-- ``_attribute``: a name that is read on an object (a tensor, a module), or in the code of a function. Files that
-  read it thousands of times, or along with others, write the name itself and are listed here.
+- ``_attribute``: a name that is read on an object (a tensor, a module), or in the code of a function. What reads it
+  thousands of times, or along with others, writes the name itself.
 - ``_lazy``: a path in a module of torch that takes long to import and that most programs never load.
 
 ``_function_or`` declares a function that an older torch has elsewhere, or lacks without harm to the user's program:
@@ -46,8 +46,6 @@ class Internal(NamedTuple):
     """The first release of torch that has it at this path."""
     use: Use
     kind: Kind
-    files: tuple[str, ...] = ()
-    """For an attribute: the files of hookviz that write its name."""
     gap: str = ""
     """What hookviz leaves out in a release that is older than ``since``; empty if it cannot do without this."""
 
@@ -121,8 +119,8 @@ def _find(path: str, kind: Kind) -> Any:
     return found if matches_kind(kind, found) else None
 
 
-def _declare(path: str, since: str, use: Use, kind: Kind, *files: str) -> Any:
-    INTERNALS.append(Internal(path, since, use, kind, files))
+def _declare(path: str, since: str, use: Use, kind: Kind) -> Any:
+    INTERNALS.append(Internal(path, since, use, kind))
     found = _find(path, kind)
     if found is None:
         _MISSING.append(path)
@@ -148,12 +146,12 @@ def _class(path: str, since: str, use: Use) -> Any:
     return _declare(path, since, use, "class")
 
 
-def _dict(path: str, since: str, use: Use, *files: str) -> Any:
-    return _declare(path, since, use, "dict", *files)
+def _dict(path: str, since: str, use: Use) -> Any:
+    return _declare(path, since, use, "dict")
 
 
-def _attribute(owner: str, name: str, since: str, use: Use, *files: str, gap: str = "") -> str:
-    INTERNALS.append(Internal(f"{owner}.{name}", since, use, "attribute", files, gap))
+def _attribute(owner: str, name: str, since: str, use: Use, *, gap: str = "") -> str:
+    INTERNALS.append(Internal(f"{owner}.{name}", since, use, "attribute", gap))
     return name
 
 
@@ -170,11 +168,7 @@ current_task = _function("torch._C._current_graph_task_id", "2.0", "passes")
 """The number of the pass in which a hook runs, -1 outside: distinguishes nested passes and passes of other threads."""
 next_sequence_number = _function("torch.autograd._get_sequence_nr", "2.1", "passes")
 """The number of the node that this thread makes next: shows which module call made a node."""
-_attribute(
-    "torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes",
-    "autograd/graph.py", "autograd/graph_snapshot.py", "autograd/node_numbering.py", "recorder/passes/pass_observer.py",
-    "recorder/followers/leaf_search.py", "recorder/modules/graph_owners.py",
-)  # fmt: skip
+_attribute("torch._C._functions.AccumulateGrad", "_sequence_nr", "2.1", "passes")
 run_engine = _function("torch.autograd.graph._engine_run_backward", "2.3", "passes")
 """Both ``backward`` and ``autograd.grad`` call it, with the roots as first argument: instrumented."""
 ENGINE_FRAME = "_engine_run_backward"
@@ -184,30 +178,19 @@ ENGINE_FRAME = "_engine_run_backward"
 
 NODE_REGISTRATION = _class("torch.autograd.function._HookMixin", "2.0", "node_hooks")
 """Registers a node's hooks: it gets the dict that keeps them, which torch exposes nowhere else."""
-_attribute(
-    "torch.autograd.function._HookMixin", "_register_hook", "2.0", "node_hooks",
-    "recorder/torch_patches.py", "what_if/switches.py",
-)  # fmt: skip
+_attribute("torch.autograd.function._HookMixin", "_register_hook", "2.0", "node_hooks")
 _attribute("torch.utils.hooks.RemovableHandle", "hooks_dict_ref", "2.0", "node_hooks")
 _attribute("torch.utils.hooks.RemovableHandle", "next_id", "2.0", "node_hooks")
 remove_handle = _function("torch.utils.hooks.RemovableHandle.remove", "2.0", "node_hooks")
 """Public; instrumented, to notice that a hook was removed from its dict."""
-_attribute(
-    "torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks",
-    "autograd/graph_snapshot.py", "autograd/graph_tensors.py", "hook_listing/unreachable_hooks.py",
-    "course/lesson02.py", "course/lesson11.py", "picture/tensor_layer.py",
-)  # fmt: skip
-_attribute("torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks", "course/lesson11.py")
-_attribute("torch.Tensor", "_base", "2.0", "cuts",
-           "hook_listing/saved_lines.py", "recorder/followers/ops.py", "recorder/modules/tensor_flow.py")  # fmt: skip
+_attribute("torch.Tensor", "_backward_hooks", "2.0", "tensor_hooks")
+_attribute("torch.Tensor", "_post_accumulate_grad_hooks", "2.1", "tensor_hooks")
+_attribute("torch.Tensor", "_base", "2.0", "cuts")
 read_grad = _function("torch._C.TensorBase.grad.__get__", "2.2", "values")
 """Reads the ``.grad`` of a tensor past a property that a program puts in its place."""
 TENSOR_HOOKS: dict[str, str] = {kind: HOOK_FACTS[kind].kept for kind in TENSOR_HOOK_KINDS}
 """Kind of hook → the attribute of a tensor that keeps the hooks of this kind."""
-_attribute("torch.Tensor", "_version", "2.0", "values",
-           "autograd/graph_tensors.py", "recorder/fingerprint.py", "recorder/followers/gradient_edits.py",
-           "recorder/followers/hook_entry.py", "recorder/followers/hook_ledger.py",
-           "recorder/nonfinite_values.py", "recorder/side_effects.py")  # fmt: skip
+_attribute("torch.Tensor", "_version", "2.0", "values")
 
 # -- hooks that torch registers on behalf of the user
 
@@ -235,35 +218,19 @@ MODULE = f"{MODULES}.Module"
 call_module = _function(f"{MODULE}._wrapped_call_impl", "2.1", "calls")
 """The function behind ``Module.__call__``: instrumented."""
 CALL_FRAME = "_wrapped_call_impl"
-_LESSONS = tuple(f"course/lesson{number}.py" for number in ("05", "06", "08", "09", "12", "13"))
 MODULE_HOOKS = {
-    "forward_pre_hook": _attribute(
-        MODULE, "_forward_pre_hooks", "2.0", "calls", "course/lesson06.py", "course/lesson12.py", "course/lesson13.py"
-    ),
-    "forward_hook": _attribute(MODULE, "_forward_hooks", "2.0", "calls", *_LESSONS, "recorder/modules/module_hooks.py"),
+    "forward_pre_hook": _attribute(MODULE, "_forward_pre_hooks", "2.0", "calls"),
+    "forward_hook": _attribute(MODULE, "_forward_hooks", "2.0", "calls"),
     "full_backward_pre_hook": _attribute(MODULE, "_backward_pre_hooks", "2.0", "full_hooks"),
-    "full_backward_hook": _attribute(
-        MODULE,
-        "_backward_hooks",
-        "2.0",
-        "full_hooks",
-        "course/lesson05.py",
-        "course/lesson07.py",
-        "course/lesson08.py",
-        "course/lesson12.py",
-    ),
+    "full_backward_hook": _attribute(MODULE, "_backward_hooks", "2.0", "full_hooks"),
 }
 """Kind of hook → the attribute of a module that keeps the hooks that run in its calls and in backward."""
 global_forward_pre_hooks = _dict(f"{MODULES}._global_forward_pre_hooks", "2.0", "calls")
 global_forward_hooks = _dict(f"{MODULES}._global_forward_hooks", "2.0", "calls")
-global_backward_pre_hooks = _dict(f"{MODULES}._global_backward_pre_hooks", "2.0", "full_hooks")
-global_backward_hooks = _dict(f"{MODULES}._global_backward_hooks", "2.0", "full_hooks")
+_dict(f"{MODULES}._global_backward_pre_hooks", "2.0", "full_hooks")
+_dict(f"{MODULES}._global_backward_hooks", "2.0", "full_hooks")
 GLOBAL_MODULE_HOOKS = {kind: f"_global{name}" for kind, name in MODULE_HOOKS.items()}
 """Kind of hook → the variable of ``torch.nn.modules.module`` that keeps the hooks of all modules."""
-GLOBAL_CALL_DICTS = (
-    global_backward_hooks, global_backward_pre_hooks, global_forward_hooks, global_forward_pre_hooks
-)  # fmt: skip
-"""Torch checks these, and a module's own dicts, before a call: if all are empty, it calls ``forward`` directly."""
 _global_with_kwargs = _dict(f"{MODULES}._global_forward_hooks_with_kwargs", "2.6", "calls")
 _global_always_called = _dict(f"{MODULES}._global_forward_hooks_always_called", "2.1", "calls")
 _attribute(MODULE, "_forward_pre_hooks_with_kwargs", "2.0", "calls")
@@ -298,9 +265,9 @@ WITH_KWARGS, ALWAYS_CALLED = "_with_kwargs", "_always_called"
 IS_FULL = _attribute(MODULE, "_is_full_backward_hook", "2.0", "full_hooks")
 """Full and legacy backward hooks share one dict; this says which of the two it has, None before the first hook."""
 GLOBAL_IS_FULL = f"_global{IS_FULL}"
-_attribute(MODULE, "_modules", "2.0", "calls", "autograd/module_tree.py")
-_attribute(MODULE, "_buffers", "2.0", "calls", "autograd/module_tree.py")
-_attribute(MODULE, "_parameters", "2.0", "calls", "autograd/module_tree.py")
+_attribute(MODULE, "_modules", "2.0", "calls")
+_attribute(MODULE, "_buffers", "2.0", "calls")
+_attribute(MODULE, "_parameters", "2.0", "calls")
 swap_tensors = _function("torch.utils.swap_tensors", "2.3", "calls")
 """Public; instrumented, since it refuses tensors that have weak references."""
 
@@ -309,7 +276,7 @@ swap_tensors = _function("torch.utils.swap_tensors", "2.3", "calls")
 OPTIMIZERS = "torch.optim.optimizer"
 OPTIMIZER = f"{OPTIMIZERS}.Optimizer"
 global_step_pre_hooks = _dict(f"{OPTIMIZERS}._global_optimizer_pre_hooks", "2.0", "optimizers")
-global_step_post_hooks = _dict(f"{OPTIMIZERS}._global_optimizer_post_hooks", "2.0", "optimizers", "course/lesson09.py")
+global_step_post_hooks = _dict(f"{OPTIMIZERS}._global_optimizer_post_hooks", "2.0", "optimizers")
 GLOBAL_STEP_HOOKS = {"step_pre_hook": "_global_optimizer_pre_hooks", "step_post_hook": "_global_optimizer_post_hooks"}
 """Kind of hook → the variable of ``torch.optim.optimizer`` that torch reads by this name in each step."""
 profile_step = _function(f"{OPTIMIZER}.profile_hook_step", "2.0", "optimizers")
@@ -356,8 +323,7 @@ profiler_is_on = _function("torch.autograd._profiler_enabled", "2.0", "values")
 switch_profiler = _function("torch.autograd._enable_record_function", "2.0", "values")
 """Whether the profiler records what runs: off while hookviz computes."""
 PROFILER_STARTS = _attribute("torch.autograd.profiler", "_run_on_profiler_start", "2.2", "values")
-PROFILER_STOPS = _attribute("torch.autograd.profiler", "_run_on_profiler_stop", "2.2", "values")
-"""Torch calls these by name before it starts a profiler, and after it has stopped one."""
+"""Torch calls it by name before it starts a profiler."""
 StorageWeakRef = _class("torch.multiprocessing.reductions.StorageWeakRef", "2.0", "calls")
 """Recognises a storage whose tensor may be gone, without keeping its numbers."""
 is_functorch_tensor = _function("torch._C._functorch.is_functorch_wrapped_tensor", "2.0", "values")
@@ -401,11 +367,6 @@ saved_tensor_hooks = _function_or(
     ),
 )
 """The active hooks (pack, unpack), None if there are none; with argument True also while torch traces."""
-SAVED_TENSOR_HOOKS_ARE_SHOWN = hasattr(torch._C._autograd, "_top_saved_tensors_default_hooks")
-saved_tensor_hooks_allowed = _function("torch._C._autograd._saved_tensors_hooks_is_enabled", "2.0", "saved_hooks")
-why_saved_tensor_hooks_are_forbidden = _function(
-    "torch._C._autograd._saved_tensors_hooks_get_disabled_error_message", "2.0", "saved_hooks"
-)
 begin_saving = _function("torch.autograd.graph.saved_tensors_hooks.__enter__", "2.0", "saved_hooks")
 """Public; instrumented, to notice that hooks pack saved tensors from now on."""
 
@@ -420,8 +381,7 @@ fx_is_tracing = _function_or(
     "torch.fx._symbolic_trace.is_fx_symbolic_tracing", "2.9", "compiled", older="torch.fx._symbolic_trace.is_fx_tracing"
 )
 """Whether ``torch.fx`` traces in this thread, outside of the compiler."""
-_attribute(MODULE, "_compiled_call_impl", "2.1", "compiled", "recorder/modules/module_hooks.py",
-                           "recorder/torch/compiled_regions.py")  # fmt: skip
+_attribute(MODULE, "_compiled_call_impl", "2.1", "compiled")
 DYNAMO = "torch._dynamo.eval_frame"
 """The module that runs compiled functions; torch loads it when it is first needed."""
 COMPILE_SWITCH = _lazy(f"{DYNAMO}._maybe_set_eval_frame", "2.5", "compiled")
@@ -462,32 +422,24 @@ RECOMPUTING_FRAMES = (
 # -- several ranks
 
 DDP = "torch.nn.parallel.DistributedDataParallel"
-_RANKS = "recorder/followers/distributed.py"
-_attribute(DDP, "_active_ddp_module", "2.0", "ranks", _RANKS)
-_attribute(DDP, "_comm_hooks", "2.0", "ranks", _RANKS)
+_attribute(DDP, "_active_ddp_module", "2.0", "ranks")
 FULLY_SHARD = "torch.distributed.fsdp._fully_shard._fully_shard"
 """The module of torch with ``fully_shard``; if it is not loaded, the program does not use that."""
 _lazy(f"{FULLY_SHARD}.FSDPModule", "2.6", "ranks")
 _SHARD = "torch.distributed.fsdp._fully_shard"
-_attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks", _RANKS)
-_attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks", _RANKS)
-for _dtype in ("_orig_dtype", "_reduce_dtype"):
-    _attribute(f"{_SHARD}._fsdp_param_group.FSDPParamGroup", _dtype, "2.6", "ranks", _RANKS)
+_attribute(f"{FULLY_SHARD}.FSDPModule", "_get_fsdp_state", "2.6", "ranks")
+_attribute(f"{_SHARD}._fsdp_state.FSDPState", "_fsdp_param_group", "2.6", "ranks")
 UNSHARDED_PARAMETER = _attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_unsharded_param", "2.6", "ranks")
 """The gathered parameter; it does not exist before the first forward pass."""
-_attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_module_info", "2.6", "ranks", _RANKS)
+_attribute(f"{_SHARD}._fsdp_param.FSDPParam", "_module_info", "2.6", "ranks")
 FSDP_PARAM_GROUPS = "_fsdp_param_groups"
 """Since torch 2.12: several groups of parameters instead of one."""
-GLOO_AVERAGES = torch.__version__ >= "2.9"
-"""Whether gloo averages the gradients of ``fully_shard``; before, it adds them up, though it is asked for the mean."""
-_attribute("torch.distributed.tensor.DTensor", "_local_tensor", "2.5", "ranks", _RANKS)
+_attribute("torch.distributed.tensor.DTensor", "_local_tensor", "2.5", "ranks")
 FSDP = "torch.distributed.fsdp"
 """The module of torch with ``FullyShardedDataParallel``."""
-_attribute(f"{FSDP}._common_utils._FSDPState", "_handle", "2.1", "ranks", _RANKS)
-_attribute(f"{FSDP}._init_utils._init_runtime_state", "_sync_gradients", "2.0", "ranks", _RANKS)
+_attribute(f"{FSDP}._common_utils._FSDPState", "_handle", "2.1", "ranks")
+_attribute(f"{FSDP}._init_utils._init_runtime_state", "_sync_gradients", "2.0", "ranks")
 
 # -- scaled losses
 
-_attribute(
-    "torch.amp.grad_scaler.GradScaler", "_per_optimizer_states", "2.3", "scaler", "recorder/followers/grad_scaler.py"
-)
+_attribute("torch.amp.grad_scaler.GradScaler", "_per_optimizer_states", "2.3", "scaler")

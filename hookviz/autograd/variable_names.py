@@ -22,8 +22,6 @@ _LIBRARY_FOLDERS = tuple(
 )
 MAX_FRAMES = 100
 """Names are looked for in the variables of up to this many functions that are running."""
-MAX_NAME_LENGTH = 200
-"""Names passed by the user may have up to this many characters."""
 _IGNORED_NAMES = frozenset({"In", "Out", "exit", "quit"})
 _TYPES_WITHOUT_TENSORS = frozenset(
     {bool, int, float, str, bytes, type(None), type, FunctionType, BuiltinFunctionType, ModuleType}
@@ -65,26 +63,16 @@ def validate_names(names: Mapping[str, torch.Tensor] | None) -> dict[str, torch.
     """Check that ``names`` maps names to tensors, and return a copy; an empty dict for None.
 
     Raises:
-        TypeError: ``names`` is not a mapping, a name is not a str, or a value is not a tensor.
-        ValueError: a name is empty or longer than ``MAX_NAME_LENGTH``.
+        TypeError: ``names`` is not such a mapping.
     """
     if names is None:
         return {}
-    if not isinstance(names, Mapping):
-        raise TypeError(_("names takes a dict of name → tensor; this is {kind}.").format(kind=describe_type(names)))
-    for name, tensor in names.items():
-        if not isinstance(name, str):
-            raise TypeError(_("A name is a string such as 'loss', not {kind}.").format(kind=describe_type(name)))
-        if not name.strip():
-            raise ValueError(_("A name cannot be empty: give the tensor a name such as 'loss', or leave it out."))
-        if len(name) > MAX_NAME_LENGTH:
-            raise ValueError(
-                _("A name may have at most {most} characters; this one has {length}. Give a shorter one.").format(
-                    most=MAX_NAME_LENGTH, length=f"{len(name):,}"
-                )
-            )
-        if not is_tensor(tensor):
-            raise TypeError(_("names['{name}'] is {kind}, not a tensor.").format(name=name, kind=describe_type(tensor)))
+    wrong = describe_type(names) if not isinstance(names, Mapping) else ""
+    for name, tensor in {} if wrong else names.items():
+        if not isinstance(name, str) or not is_tensor(tensor):
+            wrong = f"dict[{type(name).__name__}, {type(tensor).__name__}]"
+    if wrong:
+        raise TypeError(_("names takes a dict of name → tensor, not {wrong}.").format(wrong=wrong))
     return dict(names)
 
 

@@ -14,6 +14,7 @@ from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, m
 from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
 from hookviz.support.columns import count_columns, pad
 from hookviz.support.messages import N_, _, pluralize
+from hookviz.support.printable import describe_type
 from hookviz.support.version import VERSION
 
 USES: dict[str, str] = {
@@ -35,32 +36,6 @@ USES: dict[str, str] = {
     "cuts": N_("following ops, for record(cuts=True)"),
 }
 """Use of a part of torch → its name."""
-
-LOSSES: dict[str, str] = {
-    "passes": N_(
-        "Without it hookviz cannot tell which node runs in which pass: recordings of backward passes "
-        "fail or miss steps."
-    ),
-    "node_hooks": N_("Without it hookviz cannot observe nodes and the hooks on them: recordings miss what they do."),
-    "tensor_hooks": N_("Without it recordings and `hooks` miss hooks on tensors."),
-    "calls": N_("Without it recordings miss calls of modules, or what their forward hooks do."),
-    "full_hooks": N_("Without it recordings do not show which backward hook of a module did what."),
-    "multi_grad": N_("Without it multi-grad hooks appear as hooks of PyTorch's own."),
-    "optimizers": N_("Without it recordings miss optimizer steps and their hooks."),
-    "values": N_("Without it hookviz may miss an edit, or your own tools may notice that hookviz reads tensors."),
-    "formulas": N_(
-        "Without it `Trace.why` has formulas but no values for them, and recordings do not name "
-        "hooks on tensors that no variable holds any more."
-    ),
-    "saved_hooks": N_("Without it recordings do not name saved-tensor hooks."),
-    "compiled": N_("Without it recordings do not tell compiled code from other code, and may disturb the compiler."),
-    "checkpoint": N_("Without it recordings show recomputation by checkpointing as new calls."),
-    "ranks": N_("Without it recordings miss the gradients that several ranks combine."),
-    "scaler": N_("Without it recordings do not tell scaled gradients from others."),
-    "listing": N_("Without it `hooks` misses hooks that run on saving, loading or registration."),
-    "cuts": N_("Without it `record(cuts=True)` does not work."),
-}
-"""Use of a part of torch → what is lost without it."""
 
 
 class Mismatch(NamedTuple):
@@ -147,46 +122,41 @@ def _needs_newer_torch(internal: Internal) -> bool:
 
 def _internal_mismatches(internal: Internal) -> Iterator[Mismatch]:
     """Yield the mismatch of one internal, if there is one."""
+    fault = _find_fault(internal)
+    if fault and _needs_newer_torch(internal):
+        yield Mismatch(internal.use, _(internal.gap).format(since=internal.since))
+    elif fault:
+        yield _make_mismatch(internal.use, internal.path, fault)
+
+
+def _find_fault(internal: Internal) -> str:
+    """Return what is wrong with an internal; empty if nothing is."""
     owner, _ignored, name = internal.path.rpartition(".")
-    is_attribute, loss = internal.kind == "attribute", _(LOSSES[internal.use])
-    if _needs_newer_torch(internal):
-        missing = _(internal.gap).format(since=internal.since)
-    else:
-        missing = _("{path} is missing (hookviz expects it from PyTorch {since} on). {loss}").format(
-            path=internal.path, since=internal.since, loss=loss
-        )
+    is_attribute = internal.kind == "attribute"
     try:
         resolved = resolve(owner if is_attribute else internal.path)
     except LookupError:
-        yield Mismatch(internal.use, missing)
-        return
+        return _("missing")
     except Exception as error:  # importing this module of torch fails here
-        yield Mismatch(
-            internal.use,
-            _("{path} cannot be loaded ({error}). {loss}").format(path=internal.path, error=repr(error), loss=loss),
-        )
-        return
+        return repr(error)
     if is_attribute and not _mentions(resolved, name):
-        yield Mismatch(internal.use, missing)
-    elif not matches_kind(internal.kind, resolved):
-        kinds = {"kind": internal.kind, "found": type(resolved).__name__}
-        yield Mismatch(
-            internal.use,
-            _("{path} is not a {kind} any more, but a {found}. {loss}").format(path=internal.path, **kinds, loss=loss),
-        )
+        return _("missing")
+    return "" if matches_kind(internal.kind, resolved) else describe_type(resolved)
 
 
 def _behaviour_mismatches(behaviour: Behaviour) -> Iterator[Mismatch]:
     """Yield the mismatch of one behaviour, if there is one."""
-    relies, loss = _(behaviour.relies), _(LOSSES[behaviour.use])
     try:
-        if not behaviour.holds():
-            yield Mismatch(behaviour.use, _("No longer true: {relies} {loss}").format(relies=relies, loss=loss))
+        fault = "" if behaviour.holds() else _("no longer true")
     except Exception as error:
-        raised = f"{type(error).__name__}: {error}"
-        yield Mismatch(
-            behaviour.use, _("This raised {error}: {relies} {loss}").format(relies=relies, error=raised, loss=loss)
-        )
+        fault = f"{type(error).__name__}: {error}"
+    if fault:
+        yield _make_mismatch(behaviour.use, _(behaviour.relies).rstrip("."), fault)
+
+
+def _make_mismatch(use: Use, point: str, fault: str) -> Mismatch:
+    text = _("{point} ({fault}). Recordings may lack this, or show it wrongly: {use}.")
+    return Mismatch(use, text.format(point=point, fault=fault, use=_(USES[use])))
 
 
 def _mentions(owner: Any, name: str) -> bool:

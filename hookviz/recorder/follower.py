@@ -65,12 +65,6 @@ class Follower:
     def region_ended(self) -> None:
         """Compiled code has run."""
 
-    def steps_aside(self) -> None:
-        """A profiler of each Python call is about to start: nothing is observed for a while."""
-
-    def steps_back(self) -> None:
-        """The profiler has stopped."""
-
     def call_begins(self) -> None:
         """A module is called."""
 

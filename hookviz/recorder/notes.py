@@ -8,14 +8,10 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from hookviz.autograd.torch_internals import (
     SAVED_TENSORS_SHOW_THEIR_HOOKS,
-    functorch_level,
     saved_tensor_hooks,
-    saved_tensor_hooks_allowed,
-    why_saved_tensor_hooks_are_forbidden,
 )
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.support.source_code import describe_function
-from hookviz.support.user_objects import own_attributes
 from hookviz.trace import Note, TraceData
 from hookviz.trace.notes import HookvizWarning
 
@@ -47,26 +43,26 @@ class Notes:
         if note not in self.trace.remarks:
             self.trace.remarks.append(note)
 
+    def warn(self, note: Note) -> None:
+        """Add ``note``, and warn the user of it, the first time."""
+        if note not in self.trace.remarks:
+            warn_user(note.text)
+            self.trace.remarks.append(note)
+
     def has(self, key: str) -> bool:
         """Return whether the trace has a note with the text of ``key``."""
         return any(note.fact == key for note in self.trace.remarks)
 
     def add_saved_tensor_hooks(self) -> None:
-        """Note the saved-tensor hooks that are active now, or forbidden now. hookviz does not change them."""
+        """Note the saved-tensor hooks that are active now. hookviz does not change them."""
         pair = saved_tensor_hooks(True)
         if pair is not None:
             self.add_packing_hook(pair[0])
-        if not saved_tensor_hooks_allowed() and functorch_level() is None:  # torch.func itself forbids them
-            self.say("saved.disabled", message=why_saved_tensor_hooks_are_forbidden())
 
     def add_hooks_that_begin(self, hooks: saved_tensors_hooks) -> None:
         """Note saved-tensor hooks that begin now, if torch does not show later for which nodes they packed."""
         if not SAVED_TENSORS_SHOW_THEIR_HOOKS:
             self.add_packing_hook(hooks.pack_hook)
-
-    def add_node_creation_hook(self, hooks: Any) -> None:
-        """Note a hook that gets each node that is made: ``hooks`` is the context manager that begins."""
-        self.say("node_creation", hook=describe_function(own_attributes(hooks)["hook"])[0])
 
     def add_packing_hook(self, hook: Any) -> None:
         """Note a saved-tensor hook of the user's. Checkpointing's own are left out, since its calls are marked."""

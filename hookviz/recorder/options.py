@@ -10,7 +10,7 @@ import torch
 from hookviz.api.trace import Trace
 from hookviz.autograd.variable_names import validate_names
 from hookviz.support.atomic_files import to_path
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import _
 from hookviz.support.printable import check_flag, describe_type
 from hookviz.trace.value_rows import StatisticsMode
 
@@ -27,7 +27,7 @@ class RecordOptions:
 
     >>> RecordOptions(every=0).check()
     Traceback (most recent call last):
-    ValueError: every=n records one of every n passes: n is a whole number of at least 1, not 0.
+    ValueError: every is a number of passes, a whole number of at least 1, not 0.
     """
 
     models: tuple[torch.nn.Module, ...] = ()
@@ -55,49 +55,16 @@ class RecordOptions:
                     )
                 )
         validate_names(self.names)
-        _check_count(
-            self.every,
-            N_("every=n records one of every n passes: n is a whole number of at least 1, not {count}."),
-        )
+        _check_count("every", self.every)
         if self.keep is not None:
-            _check_count(
-                self.keep,
-                N_("keep is how many passes to keep, a whole number of at least 1 or None for all, not {count}."),
-            )
-        if self.until is not None and self.until != "nan" and not callable(self.until):
-            raise _wrong_kind(self.until)(
-                _(
-                    'until says when to stop recording: "nan", a function that takes the trace and returns true '
-                    "or false, or None, not {until}."
-                ).format(until=repr(self.until))
-            )
-        if self.statistics not in ("all", "norm", None):
-            raise _wrong_kind(self.statistics)(
-                _(
-                    'statistics chooses what to read of tensors with many numbers: "all", "norm", or None for '
-                    "the rule; not {which}."
-                ).format(which=repr(self.statistics))
-            )
+            _check_count("keep", self.keep)
+        if not callable(self.until):
+            _check_choice("until", self.until, ("nan",), _("a function of the trace"))
+        _check_choice("statistics", self.statistics, ("all", "norm"))
+        _check_choice("compiled", self.compiled, ("eager",))
         check_flag("cuts", self.cuts)
         check_flag("histograms", self.histograms)
-        self._check_compiled()
         self.find_trouble_file()
-
-    def _check_compiled(self) -> None:
-        if self.compiled not in ("eager", None):
-            raise _wrong_kind(self.compiled)(
-                _(
-                    'compiled says how code from torch.compile runs while you record: "eager", or None for compiled '
-                    "as in your program; not {which}."
-                ).format(which=repr(self.compiled))
-            )
-        if self.compiled is not None and not hasattr(torch.compiler, "set_stance"):
-            raise RuntimeError(
-                _(
-                    'record(compiled="eager") needs torch.compiler.set_stance, which came with PyTorch 2.6; this is '
-                    "{version}. Record the model itself, without torch.compile."
-                ).format(version=torch.__version__)
-            )
 
     def find_trouble_file(self) -> Path | None:
         """Return the absolute path of the file of ``on_trouble``: the program may change its working folder.
@@ -126,13 +93,19 @@ class RecordOptions:
         return file
 
 
-def _check_count(count: Any, fault: str) -> None:
-    """Check a number of passes; ``fault`` is the error for another ``count``."""
+def _check_count(option: str, count: Any) -> None:
+    """Check a number of passes."""
     is_number = isinstance(count, int) and not isinstance(count, bool)
     if not is_number or count < 1:
-        raise (ValueError if is_number else TypeError)(_(fault).format(count=repr(count)))
+        text = _("{option} is a number of passes, a whole number of at least 1, not {given}.")
+        raise (ValueError if is_number else TypeError)(text.format(option=option, given=repr(count)))
 
 
-def _wrong_kind(choice: object) -> type[Exception]:
-    """Return the type of the exception for a choice that there is not: it may be a text, but not this one."""
-    return ValueError if isinstance(choice, str) else TypeError
+def _check_choice(option: str, given: Any, words: tuple[str, ...], other: str = "") -> None:
+    """Check that an option is None or one of ``words``; ``other`` says what it may be besides."""
+    if given is not None and not (isinstance(given, str) and given in words):
+        choices = ", ".join([*(f'"{word}"' for word in words), *([other] if other else []), "None"])
+        text = _("{option} takes one of these: {choices}; not {given}.")
+        raise (ValueError if isinstance(given, str) else TypeError)(
+            text.format(option=option, choices=choices, given=repr(given))
+        )

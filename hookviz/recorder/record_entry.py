@@ -5,10 +5,10 @@ Any use of the block but in a ``with`` statement raises or warns.
 
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import torch
 
@@ -39,8 +39,7 @@ class RecordBlock:
     def __init__(self, options: RecordOptions) -> None:
         self._options = options
         self._finalizer: weakref.finalize[..., Any] | None = None
-        self._write_exception: Callable[[BaseException], None] | None = None
-        self._note_exception: Callable[[BaseException], None] | None = None
+        self._recording: Recording | None = None
         self._entered = False
         frame = variable_names.caller_frame()
         location = frame.f_code.co_filename, frame.f_lineno
@@ -54,7 +53,7 @@ class RecordBlock:
             )
         self._entered = True
         recording = new_recording(self._options)
-        self._write_exception, self._note_exception = recording.write_exception, recording.note_exception
+        self._recording = recording
         self._finalizer = weakref.finalize(self, state_lock.call, end, recording)
         self._finalizer.atexit = False
         try:
@@ -77,35 +76,20 @@ class RecordBlock:
 
     def end(self, error: BaseException | None = None) -> None:
         """End the recording if it has begun, because of ``error`` if there was one. Calling it twice is safe."""
-        note, self._note_exception = self._note_exception, None
-        if error is not None and note is not None:
-            note(error)
         finalizer = self._finalizer
         pending = None if finalizer is None else finalizer.peek()
         if finalizer is not None and pending is not None:
+            if error is not None and self._recording is not None:
+                self._recording.note_exception(error)
             _ignored, finish, arguments, _ignored = pending
             finish(*arguments)
             finalizer.detach()  # after ``end``: if that is interrupted, the end of the block repeats it
 
     def write_exception(self, error: BaseException | None) -> None:
         """Write the file that ``record(on_trouble=...)`` asks for, if ``error`` left the block."""
-        write, self._write_exception = self._write_exception, None
-        if error is not None and write is not None:
-            write(error)
-
-    def __call__(self, *_ignored: Any, **__: Any) -> NoReturn:
-        """Refuse to be used as a decorator, since nobody would get the trace.
-
-        Raises:
-            TypeError: always.
-        """
-        self._unused.detach()
-        raise TypeError(
-            _(
-                "record() is not a decorator: you would never get the trace. Write: with hv.record(net) as "
-                "trace: and call the function in the block."
-            )
-        )
+        recording, self._recording = self._recording, None
+        if error is not None and recording is not None:
+            recording.write_exception(error)
 
     def __repr__(self) -> str:
         return (
@@ -144,8 +128,8 @@ def record(
     A pass is one ``backward`` or ``grad``, including the passes that hooks or checkpointing start inside it.
 
     A trace takes about 1 KB of memory per step. Once it holds 20,000 steps of 20 or more passes or model calls, hookviz
-    issues one ``HookvizWarning`` with advice: ``keep`` and ``every`` for passes, a shorter block or a part of the
-    model for calls without passes. If warnings are errors, the pass goes on, and the trace's ``notes`` hold the text.
+    issues one ``HookvizWarning`` with advice. If warnings are errors, the pass goes on, and the trace's ``notes`` hold
+    the text.
 
     Args:
         models: the models to follow. A part such as ``model.layers[3]`` works, too: only its calls are followed and, of
@@ -203,7 +187,7 @@ def record(
         A block for a ``with`` statement. The name after ``as`` is the trace, which fills as calls and passes run.
 
     Raises:
-        RuntimeError: a recording is already open in this thread, or PyTorch is too old for ``compiled``.
+        RuntimeError: a recording is already open in this thread.
         TypeError, ValueError: a model is not a module, ``names`` is not a dict of name → tensor, ``keep`` or ``every``
             is not a number of passes, ``until`` is neither ``"nan"`` nor a function, ``on_trouble`` is not a path or
             has another suffix, ``statistics`` is not one of the two words or None, ``cuts`` or ``histograms`` is
@@ -218,18 +202,7 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    options = RecordOptions(
-        models=models,
-        names=names,
-        every=every,
-        keep=keep,
-        until=until,
-        on_trouble=on_trouble,
-        statistics=statistics,
-        cuts=cuts,
-        histograms=histograms,
-        compiled=compiled,
-    )
+    options = RecordOptions(models, names, every, keep, until, on_trouble, statistics, cuts, histograms, compiled)
     return RecordBlock(options)
 
 
@@ -261,13 +234,10 @@ def begin(recording: Recording) -> None:
     If this raises or is interrupted, the caller must ``end`` the recording.
     """
     with Uninterrupted():
-        recording.followers.tell("recording_begins")
         torch_patches.start_observing(recording)
 
 
 def end(recording: Recording) -> None:
     """End ``recording`` and restore torch as it was before. Calling it twice is safe."""
     with Uninterrupted():
-        recording.followers.tell("recording_ends")
         torch_patches.stop_observing(recording)
-        recording.close()

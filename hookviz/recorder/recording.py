@@ -1,6 +1,6 @@
 """One recording: its components, and the order in which they begin and end."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -14,14 +14,14 @@ from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.followers.distributed import RankTracker
 from hookviz.recorder.followers.eager_regions import EagerRegions
 from hookviz.recorder.followers.grad_scaler import ScaleTracker
-from hookviz.recorder.followers.gradient_edits import GradientClips, GradientEdits
+from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.followers.histograms import Histograms
 from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.followers.moved_parameters import MovedParameters
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.retention import Retention
-from hookviz.recorder.followers.silent_hooks import SilentHooks, UnobservedHooks
+from hookviz.recorder.followers.silent_hooks import SilentHooks
 from hookviz.recorder.followers.stop_condition import StopCondition, TroubleFile
 from hookviz.recorder.followers.training_tracker import OptimizerGroups, TrainingTracker
 from hookviz.recorder.followers.user_code import UserCode
@@ -30,7 +30,7 @@ from hookviz.recorder.modules.module_call import ModuleCall
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.passes.pass_tracker import PassTracker
 from hookviz.recorder.session import Session, is_outermost
-from hookviz.trace import Note, StepRow, TraceData
+from hookviz.trace import StepRow, TraceData
 from hookviz.trace.dropped_passes import NewNumbers
 
 
@@ -42,7 +42,7 @@ class Recording:
         self.trace, self.session = trace, Session(trace, options.every)
         self._reads_norms = trace.statistics == "norm"
         """Whether the user chose so."""
-        self.thread, self.sampler = self.session.thread, self.session.sampler
+        self.thread, self.sampler, self.guard = self.session.thread, self.session.sampler, self.session.guard
         self.missed_passes = False
         """Whether a pass ran in a thread that no recording follows."""
         self.missed_calls = False
@@ -50,11 +50,11 @@ class Recording:
         self.gives_way = False
         """Whether it ends as soon as the program begins a recording of its own, as that of the command line does."""
         self.has_given_way = False
+        self._is_closed = False
         followers = self.followers = Followers(self.session)
         self.calls = CallTracker(self.session, models, followers)
-        edits = followers.add(GradientEdits(trace))
-        self.clips = GradientClips(trace)
-        training = followers.add(TrainingTracker(trace, self.calls.modules, names, edits))
+        self.edits = followers.add(GradientEdits(trace))
+        training = followers.add(TrainingTracker(trace, self.calls.modules, names, self.edits))
         moved = followers.add(MovedParameters(trace, training))
         self.groups = followers.add(OptimizerGroups(trace, training))
         self.optimizers = followers.add(OptimizerTracker(self.session, training, self.groups, moved, followers))
@@ -75,12 +75,7 @@ class Recording:
         ranks = followers.add(RankTracker(self.session, self.calls))
         self.condition = followers.add(StopCondition(self.session, options))
         self.passes = PassTracker(self.session, names, self.calls, ranks, followers)
-        followers.add(UnobservedHooks(self.session.notes, self.calls.modules, self.optimizers))
         followers.add(SilentHooks(self.passes, self.hook_ledger, self.optimizers))
-
-    def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call one of our own functions, and report its exceptions instead of raising them to the user."""
-        return self.session.guard(act, *arguments)
 
     # -- a module is called; none of this may raise
 
@@ -139,21 +134,6 @@ class Recording:
         if self.trouble_file is not None and isinstance(error, Exception):
             self.trouble_file.write_exception(error)
 
-    # -- a profiler that follows each Python call runs
-
-    def step_aside(self) -> None:
-        """Take out everything that observes, before such a profiler starts, and note that nothing is recorded."""
-        self.session.note_unobserved(Note.of("profiled"))
-        self.calls.observers.suspend()
-        self.passes.step_aside()
-        self.followers.tell("steps_aside")
-
-    def step_back(self) -> None:
-        """Put it back after the profiler has stopped."""
-        self.calls.observers.resume()
-        self.passes.step_back()
-        self.followers.tell("steps_back")
-
     # -- fingerprints and numbers that are outdated
 
     def forget(self, tensors: Iterable[torch.Tensor]) -> None:
@@ -181,7 +161,9 @@ class Recording:
     # -- the recording ends
 
     def close(self) -> None:
-        """End what is still open, remove all marks from nodes, and note what was not recorded."""
+        """End what is still open, remove all marks from nodes, and note what was not recorded; once."""
+        if self._is_closed:
+            return
         notes = self.session.notes
         self.passes.close()
         self.sampler.add_notes(notes)
@@ -195,6 +177,7 @@ class Recording:
             notes.say("statistics")
         self.session.guard(self._close_components)
         self.trace.close()
+        self._is_closed = True
 
     def _close_components(self) -> None:
         self.session.attempt(self.calls.close)

@@ -2,25 +2,15 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from hookviz.autograd.tensor_statistics import hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, current_task
 from hookviz.recorder.exception_tracker import ExceptionTracker
-from hookviz.recorder.notes import Notes, warn_user
+from hookviz.recorder.notes import Notes
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
-
-
-class ObservedPass(Protocol):
-    """What distinguishes a running pass from others."""
-
-    thread: int
-    observer: Any
-
-    def observe_all_nodes(self) -> None:
-        """Put an observer in front of every node."""
 
 
 class PassStack:
@@ -37,18 +27,14 @@ class PassStack:
     def __len__(self) -> int:
         return len(self._passes)
 
-    def add(self, running_pass: ObservedPass) -> None:
+    def add(self, running_pass: Any) -> None:
         """Add a pass that begins."""
         self._passes.append(running_pass)
 
-    def remove(self, running_pass: ObservedPass) -> None:
+    def remove(self, running_pass: Any) -> None:
         """Remove a pass that has ended. Calling it twice is safe."""
         if running_pass in self._passes:
             self._passes.remove(running_pass)
-
-    def in_this_thread(self) -> list[Any]:
-        """Return the passes that began in the calling thread."""
-        return [running_pass for running_pass in self._passes if running_pass.thread == threading.get_ident()]
 
     def current(self) -> Any:
         """Return the observer of the pass in which the calling hook runs, or None outside of all passes."""
@@ -193,8 +179,7 @@ class Session:
 
     def report_unobserved(self, note: Note) -> None:
         """Record what was not observed as a step and a note, and warn of it once."""
-        if note not in self.trace.remarks:
-            warn_user(note.text)
+        self.notes.warn(note)
         self.note_unobserved(note)
 
     def note_unobserved(self, note: Note) -> None:

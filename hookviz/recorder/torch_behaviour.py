@@ -10,18 +10,16 @@ from types import CodeType
 from typing import Any, NamedTuple, cast
 
 import torch
-from torch.autograd.graph import register_multi_grad_hook, saved_tensors_hooks
+from torch.autograd.graph import register_multi_grad_hook
 from torch.utils.checkpoint import checkpoint
 
 from hookviz.autograd import graph
 from hookviz.autograd.torch_internals import (
     COMPILE_WRAPPER,
     DYNAMO,
-    FUNCTION_OF_NODE,
     NODE_REGISTRATION,
     RAW_SAVED,
     SAVED,
-    SAVED_TENSOR_HOOKS_ARE_SHOWN,
     SAVED_TENSORS_SHOW_THEIR_HOOKS,
     Use,
     begin_saving,
@@ -34,14 +32,13 @@ from hookviz.autograd.torch_internals import (
     remove_handle,
     resolve,
     run_engine,
-    saved_tensor_hooks,
     swap_tensors,
 )
 from hookviz.recorder.followers.optimizer_steps import STEP_CODE
 from hookviz.recorder.record_entry import record
 from hookviz.recorder.torch.compiled_regions import find_switch_calls, is_recomputing
-from hookviz.recorder.torch.instrumentation import has_readable_source
-from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks, collected_gradients, unwrap_hook
+from hookviz.recorder.torch.instrumentation import Watcher, instrumented_code
+from hookviz.recorder.torch.unwrapped_hooks import collected_gradients, unwrap_hook
 from hookviz.support.messages import N_
 
 
@@ -150,32 +147,14 @@ def _hook_dicts_are_read_live() -> bool:
     return ran == ["before", "theirs", "after"]
 
 
-@_relied_on("values", N_("A tensor's version counts in-place edits, but not edits through .data."))
-def _versions_count_edits() -> bool:
-    tensor = torch.zeros(2)
-    before = tensor._version
-    tensor.data.add_(1)
-    unseen = tensor._version
-    tensor.add_(1)
-    return unseen == before and tensor._version == before + 1
-
-
-@_relied_on("passes", N_("The source of the function that runs the engine can be read and instrumented."))
-def _the_engine_can_be_instrumented() -> bool:
-    return has_readable_source(run_engine)
+@_relied_on("calls", N_("The source of the functions that report to hookviz can be read and instrumented."))
+def _functions_can_be_instrumented() -> bool:
+    functions = (run_engine, call_module, remove_handle, begin_saving, swap_tensors)
+    codes = [instrumented_code(function, Watcher()) for function in functions]
+    return torch.nn.Module.__call__ is call_module and len(codes) == len(functions)
 
 
 # -- modules
-
-
-@_relied_on("calls", N_("Module.__call__ is a function whose source can be read and instrumented."))
-def _module_calls_can_be_instrumented() -> bool:
-    return torch.nn.Module.__call__ is call_module and has_readable_source(call_module)
-
-
-@_relied_on("calls", N_("The source of the functions that report calls to hookviz can be read and instrumented."))
-def _listened_functions_can_be_instrumented() -> bool:
-    return all(map(has_readable_source, (remove_handle, begin_saving, swap_tensors)))
 
 
 @_relied_on(
@@ -201,7 +180,7 @@ def _full_backward_hooks_are_found_behind_nodes() -> bool:
     module.register_full_backward_hook(lambda *_: None)
     out = module(_new_leaf() * 3)
     found = [unwrap_hook(hook) for hook in out.grad_fn.register_hook(print).hooks_dict_ref().values()]
-    owners = [one.function for one in found if isinstance(one, ModuleHooks) and one.at_output]
+    owners = [one.function for one in found if one.calls_others and one.at_output]
     return [len(owner.user_hooks) for owner in owners] == [1] and owners[0].module is module
 
 
@@ -246,34 +225,6 @@ def _nodes_show_what_they_saved() -> bool:
     node = out.grad_fn
     raw, value = getattr(node, f"{RAW_SAVED}other"), getattr(node, f"{SAVED}other")
     return raw.unpack_hook is None and float(value) == 5.0
-
-
-class _OwnFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return x * 1
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-        return grad
-
-
-@_relied_on("formulas", N_("The node of a Function shows the class that it belongs to."))
-def _a_node_knows_its_function() -> bool:
-    out: Any = _OwnFunction.apply(_new_leaf())  # type: ignore[no-untyped-call]
-    return getattr(type(out.grad_fn), FUNCTION_OF_NODE, None) is _OwnFunction
-
-
-@_relied_on(
-    "saved_hooks", N_("Saved-tensor hooks that are in force can be seen."), if_there=SAVED_TENSOR_HOOKS_ARE_SHOWN
-)
-def _saved_tensor_hooks_are_seen() -> bool:
-    def pack(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor
-
-    before = saved_tensor_hooks(True)
-    with saved_tensors_hooks(pack, pack):
-        return before is None and saved_tensor_hooks(True)[0] is pack
 
 
 # -- dispatch modes, compiled code, checkpointing

@@ -12,6 +12,7 @@ import torch.autograd.profiler as profiler
 import torch.export
 import torch.nn.modules.module as torch_modules
 import torch.optim.optimizer as torch_optimizer
+from torch.amp.grad_scaler import GradScaler
 from torch.nn.modules.module import Module
 from torch.utils.hooks import RemovableHandle
 
@@ -21,16 +22,19 @@ from hookviz.autograd.torch_internals import (
     GLOBAL_STEP_HOOKS,
     NODE_REGISTRATION,
     OPTIMIZER_HOOKS,
+    PROFILER_STARTS,
     TENSOR_HOOKS,
     begin_saving,
     call_module,
+    clip_norm,
+    clip_value,
     global_step_post_hooks,
     global_step_pre_hooks,
     remove_handle,
     run_engine,
     swap_tensors,
 )
-from hookviz.recorder.followers import grad_scaler, gradient_edits, training_tracker
+from hookviz.recorder.followers.gradient_edits import ClipWatcher
 from hookviz.recorder.followers.optimizer_steps import (
     ObservedStepHooks,
     OptimizerTracker,
@@ -47,27 +51,25 @@ from hookviz.recorder.torch.compiled_regions import (
     skip_package,
 )
 from hookviz.recorder.torch.event_watchers import (
-    NodeCreationWatcher,
     RemovalWatcher,
     SavingWatcher,
     SwapWatcher,
-    begin_noticing_nodes,
 )
-from hookviz.recorder.torch.function_replacement import ActiveFlag, Replacement
-from hookviz.recorder.torch.instrumentation import Instrumented
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, Notify, Replacement, make_notifier
+from hookviz.recorder.torch.instrumentation import Instrumented, Watcher
 from hookviz.recorder.torch.replacements import (
     clean_handle,
     clean_module,
     follows_python_calls,
     forget_copies,
     leaving_observers_out,
-    notify_registration,
     observe_handles,
     observe_node_hooks,
-    replace_switches,
+    observe_profiler,
     tensor_hook_added,
 )
-from hookviz.support.interpreter import state_lock
+from hookviz.support.interpreter import Uninterrupted, state_lock
+from hookviz.trace import Note
 from hookviz.trace.hook_facts import HOOK_FACTS
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
 _recordings_by_thread: dict[int, "Recording | None"] = {}
 """Thread → the recording that it began; None in a compiled region."""
 _open_recordings: set["Recording"] = set()
-"""Recordings that have begun and not ended. While there is one, torch's functions are replaced, unless profiled."""
+"""Recordings that have begun and not ended. While there is one, torch's functions are replaced."""
 
 _ObservedCall: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
 """A module call: its recording, the call (None if it could not be observed), and the number of calls around it."""
@@ -100,22 +102,22 @@ def recording_here() -> "Recording | None":
 def start_observing(recording: "Recording") -> None:
     """Start observing the thread of ``recording``. The first recording replaces torch's functions.
 
-    While a profiler follows each Python call, it does so only when the profiler has stopped.
+    While a profiler follows each Python call, nothing is observed.
     """
+    if follows_python_calls():
+        recording.session.note_unobserved(Note.of("profiled"))
+        return
+    recording.followers.tell("recording_begins")
     with state_lock:
         if not _open_recordings:
-            for switch in _PROFILER_SWITCHES:
-                switch.install()
-            if not follows_python_calls():
-                _replace_functions()
+            _replace_functions()
         _open_recordings.add(recording)
         _recordings_by_thread[recording.thread] = recording
-    if not _installed:
-        recording.guard(recording.step_aside)
 
 
 def stop_observing(recording: "Recording") -> None:
-    """Stop observing for ``recording``. The last recording restores torch's functions."""
+    """Stop observing for ``recording``, and close it. The last recording restores torch's functions."""
+    recording.followers.tell("recording_ends")
     with state_lock:
         _recordings_by_thread.pop(recording.thread, None)
         _open_recordings.discard(recording)
@@ -123,9 +125,8 @@ def stop_observing(recording: "Recording") -> None:
             _recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
             _open_regions.clear()
             _restore_functions()
-            for switch in _PROFILER_SWITCHES:
-                switch.restore()
             forget_copies()
+    recording.close()
 
 
 def _pause_or_resume(recording: "Recording", *, compiled: bool) -> bool:
@@ -196,7 +197,7 @@ def _note_missed_call(module: Module) -> None:
                 other.guard(other.hook_ledger.unfollowed_call, module)
 
 
-class _CallWatcher:
+class _CallWatcher(Watcher):
     """Notifies the recording of a module of each call: its arguments, its result, its exception."""
 
     def enter(self, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _ObservedCall:
@@ -211,25 +212,25 @@ class _CallWatcher:
 
     def returning(self, observed_call: _ObservedCall, result: Any) -> Any:
         """Record that the call returns ``result``."""
-        if observed_call is not None and observed_call[1] is not None:
+        if observed_call is not None and observed_call[1] is not None and observed_call[0] in _open_recordings:
             recording, call, _ = observed_call
             recording.guard(recording.calls.call_returned, call, result)
         return result
 
     def fail(self, observed_call: _ObservedCall, error: BaseException) -> None:
         """Record that an exception leaves the call."""
-        if observed_call is not None and observed_call[1] is not None:
+        if observed_call is not None and observed_call[1] is not None and observed_call[0] in _open_recordings:
             recording, call, _ = observed_call
             recording.guard(recording.calls.call_raised, call, error)
 
     def leave(self, observed_call: _ObservedCall) -> None:
         """End the call."""
-        if observed_call is not None:
+        if observed_call is not None and observed_call[0] in _open_recordings:
             recording, call, depth = observed_call
             recording.end_call(call, depth)
 
 
-class _PassWatcher:
+class _PassWatcher(Watcher):
     """Notifies the recording of a thread of each backward pass."""
 
     def enter(self, roots: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> _ObservedPass:
@@ -248,20 +249,20 @@ class _PassWatcher:
 
     def returning(self, observed_pass: _ObservedPass, result: Any) -> Any:
         """Record that the pass has run; the result of ``autograd.grad`` is ``result``."""
-        if observed_pass is not None:
+        if observed_pass is not None and observed_pass[0] in _open_recordings:
             recording, running_pass = observed_pass
             recording.passes.pass_returned(running_pass, result)
         return result
 
     def fail(self, observed_pass: _ObservedPass, error: BaseException) -> None:
         """Record that the pass has raised."""
-        if observed_pass is not None:
+        if observed_pass is not None and observed_pass[0] in _open_recordings:
             recording, running_pass = observed_pass
             recording.passes.pass_raised(running_pass, error)
 
     def leave(self, observed_pass: _ObservedPass) -> None:
         """End the pass."""
-        if observed_pass is not None:
+        if observed_pass is not None and observed_pass[0] in _open_recordings:
             recording, running_pass = observed_pass
             recording.passes.end(running_pass)
             recording.stop_if_needed()
@@ -388,30 +389,14 @@ def _leave_region(thread: int) -> None:
 # -- profilers that follow each Python call: a frame of ours would be an event before any code of ours could prevent it
 
 
-def _step_aside() -> None:
-    """Take everything of ours out of torch, before such a profiler starts.
-
-    A call or pass that is running still notifies its recording when it ends.
-    """
-    if _installed:
+def _end_before_profile() -> None:
+    """End all recordings before such a profiler starts; a call or pass that is running is recorded no further."""
+    with Uninterrupted():
         for recording in tuple(_open_recordings):
-            recording.guard(recording.step_aside)
-        with state_lock:
-            _restore_functions()
+            recording.session.note_unobserved(Note.of("profiled"))
+            stop_observing(recording)
 
 
-def _step_back() -> None:
-    """Put it back after a profiler has stopped, if it was taken out."""
-    if not _installed:
-        with state_lock:
-            _replace_functions()
-        for recording in tuple(_open_recordings):
-            recording.guard(recording.step_back)
-
-
-_PROFILER_SWITCHES = replace_switches(_step_aside, _step_back)
-"""These stay replaced as long as a recording is open."""
-_notify_registration = partial(notify_registration, recording_before_pass)
 _INSTRUMENTED = (
     Instrumented(call_module, _CallWatcher()),
     Instrumented(run_engine, _PassWatcher()),
@@ -419,49 +404,52 @@ _INSTRUMENTED = (
     Instrumented(remove_handle, RemovalWatcher(_open_recordings)),
     Instrumented(swap_tensors, SwapWatcher(_open_recordings)),
     *(
-        []
-        if begin_noticing_nodes is None
-        else [Instrumented(begin_noticing_nodes, NodeCreationWatcher(_open_recordings))]
+        Instrumented(function, ClipWatcher(name, recording_after_pass))
+        for name, function in (("clip_grad_norm_", clip_norm), ("clip_grad_value_", clip_value))
     ),
-    *gradient_edits.instrumented_clips(recording_after_pass),
 )
 """Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
-_REPLACEMENTS: tuple[Replacement, ...] = (
+_NOTIFYING: tuple[tuple[Any, str, Here, Notify], ...] = (
     *(
-        Replacement(torch.Tensor, HOOK_FACTS[kind].method, _notify_registration(partial(tensor_hook_added, kind)))
+        (torch.Tensor, HOOK_FACTS[kind].method, recording_before_pass, partial(tensor_hook_added, kind))
         for kind in TENSOR_HOOKS
     ),
-    Replacement(
-        torch.Tensor,
-        "retain_grad",
-        _notify_registration(lambda recording, tensor: recording.passes.late_hooks.retain_grad_called(tensor)),
+    (torch.Tensor, "retain_grad", recording_before_pass, lambda to, _, x: to.passes.late_hooks.retain_grad_called(x)),
+    (
+        Module,
+        "register_forward_hook",
+        recording_before_pass,
+        lambda to, _, module, *__: to.calls.hook_registered(module),
     ),
+    (
+        torch_modules,
+        "register_module_forward_hook",
+        recording_before_pass,
+        lambda to, *_: to.calls.hook_registered(None),
+    ),
+    (torch_optimizer.Optimizer, "add_param_group", own_recording, lambda to, _, one, *__: to.groups.add(one)),
+    (GradScaler, "scale", recording_before_pass, lambda to, result, scaler, *_: to.scales.loss_scaled(scaler, result)),
+    (GradScaler, "unscale_", recording_after_pass, lambda to, _, *given: to.scales.gradients_unscaled(*given)),
+    (GradScaler, "update", recording_after_pass, lambda to, _, scaler, *__: to.scales.scale_updated(scaler)),
+)
+"""Owner and name of each function that notifies a recording after a call: which recording, and what it tells it."""
+_REPLACEMENTS: tuple[Replacement, ...] = (
+    *(Replacement(owner, name, make_notifier(here, notify)) for owner, name, here, notify in _NOTIFYING),
+    Replacement(profiler, PROFILER_STARTS, observe_profiler(_end_before_profile)),
     Replacement(RemovableHandle, "__init__", observe_handles(recording_here)),
     Replacement(NODE_REGISTRATION, "_register_hook", observe_node_hooks(recording_here)),
     Replacement(Module, "__getstate__", leaving_observers_out(clean_module)),
     Replacement(RemovableHandle, "__getstate__", leaving_observers_out(clean_handle)),
-    Replacement(
-        Module,
-        "register_forward_hook",
-        _notify_registration(lambda recording, module: recording.calls.hook_registered(module)),
-    ),
-    Replacement(
-        torch_modules,
-        "register_module_forward_hook",
-        _notify_registration(lambda recording, *_: recording.calls.hook_registered(None)),
-    ),
     Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_pre_hook"], lambda *_: _global_pre_hooks),
     Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_post_hook"], lambda *_: _global_post_hooks),
     Replacement(torch_optimizer.Optimizer, _own_pre_hooks.name, lambda *_: _own_pre_hooks),
     Replacement(torch_optimizer.Optimizer, _own_post_hooks.name, lambda *_: _own_post_hooks),
-    Replacement(torch_optimizer.Optimizer, "add_param_group", training_tracker.observe_groups(own_recording)),
     Replacement(profiler.record_function, "__exit__", _observing_exit),
     Replacement(torch, "compile", _observing_compile),
     Replacement(torch.export, "export", _observing_export),
-    *grad_scaler.scaler_replacements(recording_before_pass, recording_after_pass),
 )
 _installed: list[Replacement] = []
-"""The replacements that are installed now: none while a profiler follows each Python call."""
+"""The replacements that are installed now."""
 
 
 def _replace_functions() -> None:

@@ -6,6 +6,8 @@ import stat
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
+import msgspec
+
 from hookviz.storage.integrity import find_fault
 from hookviz.storage.schema import (
     FORMAT,
@@ -13,28 +15,20 @@ from hookviz.storage.schema import (
     MAX_NAME_LENGTH,
     MAX_TEXT_LENGTH,
     VERSION,
-    DamagedError,
     NumberText,
     check_file,
-    shorten_fault,
 )
 from hookviz.support.atomic_files import to_path
+from hookviz.support.columns import truncate
 from hookviz.support.interpreter import gc_paused
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
 from hookviz.trace import TraceData
 from hookviz.trace.cells import Change, declared_columns, declared_tables, is_long, make_change, marks_of, row_type_of
 from hookviz.trace.columns import Nested
 
-_NOT_JSON = N_("{path} is not a trace: it is not JSON ({why}). Load a file that {writers} wrote.")
-_DAMAGED_JSON = N_(
-    "{path} is a damaged trace: its JSON breaks off or has a fault ({why}). Copy it again, or record it again with "
-    "{writers}."
-)
-_WRITERS = N_("trace.save(...) or hookviz run --record FILE")
-"""What writes a trace, in Python and in a terminal."""
-_BEGINNING = f'{{"format": "{FORMAT}"'.encode()
-"""How the file of a trace begins."""
+MAX_FAULT_LENGTH = 200
+"""In characters: an error message shortens longer faults."""
 
 
 @gc_paused()
@@ -89,87 +83,39 @@ def _encode_cell(x: Any, max_length: int) -> Any:
 def read_trace(path: str | Path) -> TraceData:
     """Read the file ``path``: see ``hookviz.load``."""
     file = to_path(path)
-    name = make_printable(str(file))
-    data = _parse_json(_read_bytes(file, name), name)
+    content = _read_bytes(file)
     try:
-        trace = decode_trace(data)
+        trace = decode_trace(json.loads(content.decode()))
         fault = find_fault(trace)
-    except DamagedError as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         fault = str(error)
     if fault:
         raise ValueError(
-            _("{path} is a damaged trace: {why}. Copy it again, or record it again.").format(path=name, why=fault)
+            _(
+                "{path} is damaged, or not a trace: {why}. Load a file that trace.save(...) or hookviz run --record "
+                "FILE wrote."
+            ).format(path=make_printable(str(file)), why=_shorten(fault))
         )
     return trace
 
 
-def _fill(text: str, name: str, **parts: object) -> str:
-    """Fill a message about the file ``name``."""
-    return text.format(path=name, writers=_(_WRITERS), **parts)
+def _shorten(text: str) -> str:
+    """Return a fault on one line of at most ``MAX_FAULT_LENGTH`` characters, however long the text."""
+    return truncate(make_printable(text[: 2 * MAX_FAULT_LENGTH]), MAX_FAULT_LENGTH)
 
 
-def _read_bytes(path: Path, name: str) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """Read all bytes of a file. Pipes and devices are refused, since they may never end."""
-    try:
-        status = path.stat()
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            raise ValueError(_fill(_("{path} is not an ordinary file: load a file that {writers} wrote."), name))
-        if status.st_size > MAX_FILE_SIZE:
-            raise ValueError(
-                _(
-                    "{path} is larger than {most} MB, and hookviz does not read larger files. Record less: "
-                    "hv.record(keep=10) or hookviz run --keep 10 keeps the last passes."
-                ).format(path=name, most=f"{MAX_FILE_SIZE // 2**20:,}")
-            )
-        with path.open("rb") as file:
-            return file.read(status.st_size)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            _fill(_("There is no file {path}: check the name, or write a trace there with {writers}."), name)
-        ) from None
-    except IsADirectoryError as error:
-        raise IsADirectoryError(
-            _("{path} cannot be read: it is a folder. Name a file in it.").format(path=name)
-        ) from error
-    except OSError as error:
-        raise type(error)(_("{path} cannot be read: {why}.").format(path=name, why=error.strerror)) from None
-
-
-class _ConstantError(ValueError):
-    """The file contains NaN or Infinity: Python reads them, but they are not JSON and ``save`` never writes them."""
-
-
-def _refuse_constant(constant: str) -> None:
-    raise _ConstantError(_("{name} is not a number in JSON").format(name=constant))
-
-
-def _parse_json(content: bytes, name: str) -> Any:
-    """Parse the JSON object of a trace file whose version this hookviz can read."""
-    if not content.strip():
-        raise ValueError(_fill(_("{path} is empty. Record it again with {writers}."), name))
-    try:
-        data = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
-    except (UnicodeDecodeError, json.JSONDecodeError, _ConstantError, RecursionError) as error:
-        is_cut = isinstance(error, json.JSONDecodeError) and content.startswith(_BEGINNING)
-        text = _DAMAGED_JSON if is_cut else _NOT_JSON
-        raise ValueError(_fill(_(text), name, why=error)) from None
-    except ValueError:  # Python refuses whole numbers of more than 4,300 digits
-        raise ValueError(_fill(_(_NOT_JSON), name, why=_("a number has too many digits"))) from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT or type(data.get("version")) is not int:
+    status = path.stat()
+    is_special = not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
+    if is_special or status.st_size > MAX_FILE_SIZE:
         raise ValueError(
-            _fill(
-                _("{path} is not a trace: it is JSON, but hookviz did not write it. Load a file that {writers} wrote."),
-                name,
+            _("{path} is not read: hookviz reads ordinary files of up to {most} MB.").format(
+                path=make_printable(str(path)), most=f"{MAX_FILE_SIZE // 2**20:,}"
             )
         )
-    if data["version"] > VERSION:
-        version = data["version"] if data["version"] < 10**6 else "…"
-        raise ValueError(
-            _(
-                "{path} is a trace of version {version}; this hookviz reads version {known}. Update hookviz to open it."
-            ).format(path=name, version=version, known=VERSION)
-        )
-    return data
+    with path.open("rb") as file:
+        return file.read(status.st_size)
 
 
 # -- from checked JSON to a trace
@@ -179,15 +125,9 @@ def decode_trace(data: Any) -> TraceData:
     """Check ``data``, which ``encode_trace`` has made, and return the trace.
 
     Raises:
-        DamagedError: ``data`` does not follow the format; the message says where.
+        ValueError, msgspec.ValidationError, RecursionError: ``data`` does not follow the format.
     """
-    try:
-        return _decode_file(check_file(data))
-    except RecursionError:
-        raise DamagedError(_("its lists are nested too deeply")) from None
-
-
-def _decode_file(file: Any) -> TraceData:
+    file = check_file(data)
     return TraceData(**{name: _decode_table(getattr(file, name), one) for name, one in declared_tables().items()})
 
 
@@ -240,9 +180,7 @@ def _decode_number(x: Any) -> Any:
     return _read_number(x.get("number", x)) if isinstance(x, dict) else x
 
 
-def _read_number(text: Any) -> complex:
+def _read_number(number: Any) -> complex:
     """Read a number that JSON cannot write from its text."""
-    try:
-        return complex(text) if "j" in text else float(text)
-    except (TypeError, ValueError):
-        raise DamagedError(_("{text} is not a number").format(text=shorten_fault(repr(text)))) from None
+    text = str(number)
+    return complex(text) if "j" in text else float(text)

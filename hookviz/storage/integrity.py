@@ -10,8 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from typing import Any
 
-from hookviz.storage.schema import shorten_fault
-from hookviz.support.messages import N_, _
+from hookviz.support.messages import _
 from hookviz.trace import (
     FORWARD_HOOK_KINDS,
     HOOK_KINDS,
@@ -26,8 +25,8 @@ from hookviz.trace.hook_facts import NODE_HOOK_KINDS, ON_TENSOR_KINDS
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 from hookviz.trace.values import flatten_numbers
 
-_DANGLING_ROW = N_("row {index} of {table} points to something that is not in the file")
-
+Place = tuple[str, int]
+"""(name of a table, index of a row that is not as a recording writes it)"""
 
 MAX_CALL_DEPTH = 300
 """The most module calls inside each other; Python's own recursion limit allows about as many."""
@@ -46,58 +45,47 @@ PYTHON_FLOAT = "float"
 
 
 def find_fault(trace: TraceData) -> str:
-    """Describe the first rule that ``trace`` breaks; empty if it follows all rules.
+    """Name the first row that breaks a rule; empty if ``trace`` follows all rules.
 
     Each ``_check_…`` function yields the faults of one table.
 
     >>> find_fault(TraceData()), find_fault(TraceData(ops=["MulBackward0"], edges={(0, 0): (0, 0)}))
-    ('', 'the graph has a cycle: a gradient would come back to node 0')
+    ('', 'row 0 of ops does not fit the rest of the trace')
     """
     # The other rules follow references, so these come first.
-    faults = chain(_check_references(trace), *(rule(trace) for rule in _RULES))
-    return shorten_fault(next(faults, ""))
-
-
-# -- references, columns
-
-
-def _check_references(trace: TraceData) -> Iterator[str]:
-    return (_(_DANGLING_ROW).format(table=table, index=index) for table, index in find_broken_references(trace))
+    faults = chain(find_broken_references(trace), *(rule(trace) for rule in _RULES))
+    fault = next(faults, None)
+    if fault is None:
+        return ""
+    table, index = fault
+    return _("row {index} of {table} does not fit the rest of the trace").format(table=table, index=index)
 
 
 # -- the passes and their graph
 
 
-def _check_passes(trace: TraceData) -> Iterator[str]:
-    if len(trace.hooked) != len(trace.roots):
-        yield _("it lists hooks for {hooked} passes, and starting points for {roots}").format(
-            hooked=len(trace.hooked), roots=len(trace.roots)
-        )
-    if len(trace.pass_numbers) != len(trace.roots):
-        yield _("it numbers {numbers} passes, and has starting points for {roots}").format(
-            numbers=len(trace.pass_numbers), roots=len(trace.roots)
-        )
-    if any(later <= earlier for earlier, later in pairwise(trace.pass_numbers)):
-        yield _("the numbers of its passes do not increase")
-    for number, hooks in enumerate(trace.hooked):
-        if len(set(hooks)) < len(hooks):
-            yield _("pass {number} lists a hook twice").format(number=number)
+def _check_passes(trace: TraceData) -> Iterator[Place]:
+    counts = {name: len(getattr(trace, name)) for name in ("hooked", "pass_numbers")}
+    yield from ((name, count) for name, count in counts.items() if count != len(trace.roots))
+    pairs = enumerate(pairwise(trace.pass_numbers))
+    yield from (("pass_numbers", index) for index, (earlier, later) in pairs if later <= earlier)
+    yield from (("hooked", index) for index, hooks in enumerate(trace.hooked) if len(set(hooks)) < len(hooks))
 
 
-def _check_graph(trace: TraceData) -> Iterator[str]:
+def _check_graph(trace: TraceData) -> Iterator[Place]:
     next_nodes: dict[int, list[int]] = {}
     for (start, _ignored), (end, _ignored) in trace.edges.items():
         next_nodes.setdefault(start, []).append(end)
     try:
         TopologicalSorter(next_nodes).prepare()
     except CycleError as error:
-        yield _("the graph has a cycle: a gradient would come back to node {node}").format(node=error.args[1][0])
+        yield "ops", error.args[1][0]
 
 
-def _check_saved(trace: TraceData) -> Iterator[str]:
+def _check_saved(trace: TraceData) -> Iterator[Place]:
     for index, row in enumerate(trace.saved):
         if not _is_valid_setting(row.plain):
-            yield _("row {index} of saved holds something that is not a setting of an op").format(index=index)
+            yield "saved", index
 
 
 def _is_valid_setting(plain: Any) -> bool:
@@ -124,31 +112,31 @@ def _is_scalar_setting(x: Any) -> bool:
 # -- training
 
 
-def _check_updates(trace: TraceData) -> Iterator[str]:
+def _check_updates(trace: TraceData) -> Iterator[Place]:
     for index, update in enumerate(trace.updates):
         is_real = not any(isinstance(rate, complex) for rate in update.rates)
         if not (is_real and trace.rows[update.step].kind == "optimizer_step"):
-            yield _(_DANGLING_ROW).format(table="updates", index=index)
+            yield "updates", index
 
 
 # -- modules and hooks
 
 
-def _check_calls(trace: TraceData) -> Iterator[str]:
+def _check_calls(trace: TraceData) -> Iterator[Place]:
     depths: list[int] = []
     for index, row in enumerate(trace.calls):
         if row.parent is not None and row.parent >= index:
-            yield _(_DANGLING_ROW).format(table="calls", index=index)
+            yield "calls", index
             return
         depths.append(1 if row.parent is None else 1 + depths[row.parent])
         if depths[-1] > MAX_CALL_DEPTH:
-            yield _("call {index} lies inside more than {most} others").format(index=index, most=MAX_CALL_DEPTH)
+            yield "calls", index
 
 
-def _check_hooks(trace: TraceData) -> Iterator[str]:
+def _check_hooks(trace: TraceData) -> Iterator[Place]:
     for index, row in enumerate(trace.hook_rows):
         if not _has_valid_holder(row):
-            yield _(_DANGLING_ROW).format(table="hook_rows", index=index)
+            yield "hook_rows", index
 
 
 def _has_valid_holder(row: HookRow) -> bool:
@@ -170,7 +158,8 @@ _REQUIRED_INDEXES = {
     **dict.fromkeys((*NODE_HOOK_KINDS, "compute", "synchronise", "backward_hook"), ("node",)),
     **dict.fromkeys(ON_TENSOR_KINDS, ("node", "output")),
     **dict.fromkeys(("seed", "arrive", "retain_grad", "accumulate"), ("node", "output")),
-    **dict.fromkeys(("returned", "aliased", "unknown_hook"), ("node", "output")),
+    **dict.fromkeys(("returned", "unknown_hook"), ("node", "output")),
+    "aliased": ("node", "output", "cause"),
 }
 """Kind of step → the indexes that it must have."""
 
@@ -196,7 +185,7 @@ _KINDS_BY_SUBJECT = {
 _EFFECTS = ("kept", "edited", "replaced")
 
 
-def _check_steps(trace: TraceData) -> Iterator[str]:
+def _check_steps(trace: TraceData) -> Iterator[Place]:
     for index, row in enumerate(trace.rows):
         if not (
             _has_valid_values(row)
@@ -204,10 +193,7 @@ def _check_steps(trace: TraceData) -> Iterator[str]:
             and _has_valid_hook(trace, row)
             and _has_valid_details(trace, row, index)
         ):
-            yield _(
-                "step {index}, of the kind {kind}, lacks something that such a step needs, or points to "
-                "something that is not in the file"
-            ).format(index=index, kind=row.kind)
+            yield "rows", index
 
 
 def _has_valid_values(row: StepRow) -> bool:
@@ -251,14 +237,13 @@ def _has_valid_details(trace: TraceData, row: StepRow, index: int) -> bool:
 # -- values
 
 
-def _check_values(trace: TraceData) -> Iterator[str]:
+def _check_values(trace: TraceData) -> Iterator[Place]:
     for index, (shape, dtype, _ignored, numbers, statistics, note) in enumerate(trace.values):
-        if numbers is None and statistics is None and note is None:
-            yield _("value {index} is empty: it has no numbers, no statistics and no note").format(index=index)
-        elif note is None and _get_number_range(dtype) is None:
-            yield _("value {index} has a dtype that torch does not have: {dtype}").format(index=index, dtype=dtype)
-        elif numbers is not None and not (_has_shape(numbers, shape) and _has_dtype(numbers, dtype)):
-            yield _("the numbers of value {index} do not fit its shape or its dtype").format(index=index)
+        is_empty = numbers is None and statistics is None and note is None
+        is_unknown = note is None and _get_number_range(dtype) is None
+        fits = numbers is None or (_has_shape(numbers, shape) and _has_dtype(numbers, dtype))
+        if is_empty or is_unknown or not fits:
+            yield "values", index
 
 
 def _has_shape(numbers: Any, shape: Sequence[int]) -> bool:

@@ -4,7 +4,6 @@ A file is one JSON object. A table is an object with one column (a list) for eac
 out if every row has the default in it. A dict is a list of pairs. ``integrity`` checks what types cannot say.
 """
 
-import re
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -12,9 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from hookviz.support.columns import truncate
 from hookviz.support.messages import _
-from hookviz.support.printable import make_printable
 from hookviz.trace.cells import declared_columns, declared_tables, row_type_of
 from hookviz.trace.columns import AtMost, Between, Long, OneOf
 
@@ -26,8 +23,6 @@ MAX_FILE_SIZE = 2**29
 """In bytes. Reading a file takes about ten times its size in memory, and the views of the trace take more."""
 MAX_INDEX = 2**53
 """The largest index: JavaScript represents whole numbers exactly up to here."""
-MAX_FAULT_LENGTH = 200
-"""In characters: an error message shortens longer faults."""
 
 
 class NumberText(Struct):
@@ -108,72 +103,24 @@ def trace_file_type() -> type[Struct]:
     return msgspec.defstruct("TraceFile", fields, module=__name__)
 
 
-class DamagedError(ValueError):
-    """A file does not hold a valid trace; the message says what is wrong, and where."""
-
-
 def check_file(data: Any) -> Any:
     """Convert the data of a JSON file to a ``trace_file_type()``, and check types, ranges and sizes.
 
     Raises:
-        DamagedError: something is missing, or has a wrong type, range or size; the message says what, and where.
+        ValueError, msgspec.ValidationError: something is missing, or has a wrong type, range or size.
 
     >>> check_file({"format": "hookviz", "version": 1})
     Traceback (most recent call last):
-    hookviz.storage.schema.DamagedError: there is no ops
+    msgspec.ValidationError: Object missing required field `ops`
     """
-    try:
-        file: Any = msgspec.convert(data, trace_file_type())
-    except msgspec.ValidationError as error:
-        raise DamagedError(_reword_error(str(error))) from None
-    except UnicodeEncodeError:  # a lone surrogate in place of a literal
-        raise DamagedError(_("it holds half of a character where text is expected")) from None
-    for name, table in _get_tables(file).items():
+    file: Any = msgspec.convert(data, trace_file_type())
+    tables = ((name, getattr(file, name)) for name in file.__struct_fields__)
+    for name, table in ((name, one) for name, one in tables if isinstance(one, Struct)):
         optional = table.__struct_fields__[len(table.__struct_fields__) - len(table.__struct_defaults__) :]
         columns = {column: len(getattr(table, column)) for column in table.__struct_fields__}
         if len({length for column, length in columns.items() if length or column not in optional}) > 1:
-            raise DamagedError(_("the columns of {table} differ in length").format(table=name))
+            raise ValueError(_("the columns of {table} differ in length").format(table=name))
     return file
-
-
-def _get_tables(file: Struct) -> dict[str, Struct]:
-    """Return the tables of a file: name → columns."""
-    fields = {name: getattr(file, name) for name in file.__struct_fields__}
-    return {name: table for name, table in fields.items() if isinstance(table, Struct)}
-
-
-_JSON_TYPE_NAMES = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text",
-    "bool": "true or false",
-    "null": "null",
-    "array": "a list",
-    "object": "an object",
-}
-
-
-def _reword_error(message: str) -> str:
-    """Replace the Python type names in a message of msgspec by plain words, and put the path first.
-
-    >>> _reword_error("Expected `int | null`, got `str` - at `$.rows.hook[3]`")
-    'rows.hook[3]: expected a whole number or null, got a text'
-    """
-    fault, _ignored, where = message.partition(" - at ")
-    fault = fault.replace("Object missing required field", "there is no").replace("enum value", "value")
-    fault = re.sub("`([^`]*)`", lambda quoted: _name_json_types(quoted[1]), fault)
-    fault = f"{fault[:1].lower()}{fault[1:]}"
-    path = where.strip("`").removeprefix("$.").replace("[...]", "")
-    return shorten_fault(f"{path}: {fault}" if path else fault)
-
-
-def _name_json_types(types: str) -> str:
-    return " or ".join(_JSON_TYPE_NAMES.get(name, name) for name in types.split(" | "))
-
-
-def shorten_fault(text: str) -> str:
-    """Return a fault on one line of at most ``MAX_FAULT_LENGTH`` characters, however long the text."""
-    return truncate(make_printable(text[: 2 * MAX_FAULT_LENGTH]), MAX_FAULT_LENGTH)
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

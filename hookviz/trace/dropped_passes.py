@@ -1,14 +1,13 @@
 """Drop the oldest passes of a trace, so that a long recording does not grow without end."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from hookviz.trace.cells import renumber_tables
 from hookviz.trace.rows import StepRow
 from hookviz.trace.trace import TraceData
 from hookviz.trace.values import as_tuple
 
-RowT = TypeVar("RowT")
 NumberMap = dict[int, int]
 """Old index → new index; indexes that were dropped are missing."""
 
@@ -34,7 +33,7 @@ def drop_passes(trace: TraceData, count: int) -> NewNumbers:
         setattr(trace, name, getattr(trace, name)[count:])
     for name in ("ops", "calls", "hook_rows", "values"):
         table = getattr(trace, name)
-        setattr(trace, name, type(table)(_select_rows(table, numbers[name])))
+        setattr(trace, name, type(table)([row for index, row in enumerate(table) if index in numbers[name]]))
     renumber_tables(trace, numbers)
     trace.lines = [row for row in trace.lines if row.pass_id is not None or row.call is not None]
     trace.dropped += count
@@ -122,7 +121,3 @@ def _iter_value_indexes(row: StepRow) -> Iterator[int | None]:
         yield from as_tuple(values)
     for _, _, value in row.parts:
         yield value
-
-
-def _select_rows(rows: list[RowT], numbers: NumberMap) -> list[RowT]:
-    return [row for i, row in enumerate(rows) if i in numbers]

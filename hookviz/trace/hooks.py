@@ -167,16 +167,13 @@ def _choose_variables(held: list[dict[str, str]]) -> list[str]:
     count = 1
     while len(chosen) < MAX_SHOWN and count < len(held):
         counts = {name: len({tuple(one.get(part) for part in (*chosen, name)) for one in held}) for name in names}
-        best = max(names, key=lambda name: (counts[name], _has_texts(name, held)), default=None)
+        are_texts = {name: all(_is_text(one.get(name, "")) for one in held) for name in names}
+        best = max(names, key=lambda name: (counts[name], are_texts[name]), default=None)
         if best is None or counts[best] <= count:
             break
         chosen.append(best)
         count = counts[best]
     return chosen
-
-
-def _has_texts(name: str, held: list[dict[str, str]]) -> bool:
-    return all(_is_text(one.get(name, "")) for one in held)
 
 
 def _is_text(value: str) -> bool:

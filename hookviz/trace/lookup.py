@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hookviz.trace.columns import HookKey
 from hookviz.trace.hook_facts import MODULE_HOOK_KINDS
@@ -14,6 +14,8 @@ from hookviz.trace.training_rows import UpdateRow
 from hookviz.trace.unfired_rows import identity_of
 from hookviz.trace.value_rows import get_stored_rows
 
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 TableSizes = tuple[int, ...]
 _FREQUENT = frozenset({"seed", "arrive", "compute", "accumulate", "returned", "call", "forward"})
 """The kinds of most steps: of nodes, gradients and module calls."""
@@ -101,10 +103,7 @@ class Lookup:
     @cached_property
     def next_nodes(self) -> dict[int, list[tuple[int, int]]]:
         """Node → (slot, next node) for each of its edges."""
-        index: dict[int, list[tuple[int, int]]] = {}
-        for (start, slot), (end, _) in self._edges.items():
-            index.setdefault(start, []).append((slot, end))
-        return index
+        return _group((start, (slot, end)) for (start, slot), (end, _) in self._edges.items())
 
     @cached_property
     def _edge_order(self) -> dict[int, int]:
@@ -131,10 +130,7 @@ class Lookup:
 
     @cached_property
     def _steps(self) -> dict[int, list[int]]:
-        index: dict[int, list[int]] = {}
-        for step, row in enumerate(self._rows):
-            index.setdefault(row.pass_id, []).append(step)
-        return index
+        return _group((row.pass_id, step) for step, row in enumerate(self._rows))
 
     @cached_property
     def passes(self) -> list[int]:
@@ -147,10 +143,7 @@ class Lookup:
 
     @cached_property
     def _tensors_at(self) -> dict[tuple[int, int], list[TensorRow]]:
-        index: dict[tuple[int, int], list[TensorRow]] = {}
-        for row in self._tensors:
-            index.setdefault((row.pass_id, row.node), []).append(row)
-        return index
+        return _group(((row.pass_id, row.node), row) for row in self._tensors)
 
     def tensors(self, pass_id: int, node: int) -> list[TensorRow]:
         """Return the tensors of a node, as they were when a pass began."""
@@ -158,10 +151,7 @@ class Lookup:
 
     @cached_property
     def _tensors_of(self) -> dict[int, list[TensorRow]]:
-        index: dict[int, list[TensorRow]] = {}
-        for row in self._tensors:
-            index.setdefault(row.node, []).append(row)
-        return index
+        return _group((row.node, row) for row in self._tensors)
 
     def tensors_before(self, pass_id: int, node: int) -> list[TensorRow]:
         """Return the tensors of a node in earlier passes, the latest pass last."""
@@ -170,10 +160,7 @@ class Lookup:
 
     @cached_property
     def _saved_at(self) -> dict[tuple[int, int], list[SavedRow]]:
-        index: dict[tuple[int, int], list[SavedRow]] = {}
-        for row in self._saved:
-            index.setdefault((row.pass_id, row.node), []).append(row)
-        return index
+        return _group(((row.pass_id, row.node), row) for row in self._saved)
 
     def saved(self, pass_id: int, node: int) -> list[SavedRow]:
         """Return what a node had saved for its formula when a pass began."""
@@ -186,10 +173,7 @@ class Lookup:
 
     @cached_property
     def _scales_of(self) -> dict[int, list[ScaleRow]]:
-        index: dict[int, list[ScaleRow]] = {}
-        for row in self._scales:
-            index.setdefault(row.pass_id, []).append(row)
-        return index
+        return _group((row.pass_id, row) for row in self._scales)
 
     def scales(self, pass_id: int) -> list[ScaleRow]:
         """Return the scales by which a GradScaler multiplied the gradients of a pass."""
@@ -199,11 +183,9 @@ class Lookup:
     def _steps_by_kind(self) -> dict[str, list[int]]:
         """Kind → its steps, without the frequent kinds: most rows need no call of ours."""
         stored = enumerate(get_stored_rows(self._rows, 0))
-        rare = [(step, row.kind) for step, row in stored if row.__class__ is StepRow and row.kind not in _FREQUENT]
-        index: dict[str, list[int]] = {}
-        for step, kind in rare:
-            index.setdefault(kind, []).append(step)
-        return index
+        return _group(
+            (row.kind, step) for step, row in stored if row.__class__ is StepRow and row.kind not in _FREQUENT
+        )
 
     def steps_of_kinds(self, *kinds: str) -> list[int]:
         """Return the steps of some kinds, in order; the frequent kinds are not in this index."""
@@ -213,10 +195,7 @@ class Lookup:
     @cached_property
     def nodes_by_call(self) -> dict[int, list[int]]:
         """Module call → the nodes that it made itself, not those of module calls inside it."""
-        index: dict[int, list[int]] = {}
-        for node, call in self._owners.items():
-            index.setdefault(call, []).append(node)
-        return index
+        return _group((call, node) for node, call in self._owners.items())
 
     # -- hooks
 
@@ -231,11 +210,7 @@ class Lookup:
 
     @cached_property
     def _hook_steps(self) -> dict[int, list[int]]:
-        index: dict[int, list[int]] = {}
-        for step, row in enumerate(self._rows):
-            if row.hook is not None:
-                index.setdefault(row.pass_id, []).append(step)
-        return index
+        return _group((row.pass_id, step) for step, row in enumerate(self._rows) if row.hook is not None)
 
     def hook_steps(self, pass_id: int) -> Sequence[int]:
         """Return the steps of a pass in which a hook ran or raised."""
@@ -262,6 +237,14 @@ class Lookup:
                 indexes = self._hooked[pass_id] if pass_id < len(self._hooked) else ()
             self._hooks[pass_id] = _group_hooks(self._hook_rows, indexes)
         return self._hooks[pass_id]
+
+
+def _group(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
+    """Map each key to what comes with it, in order."""
+    groups: dict[Key, list[Item]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
 
 
 def _group_hooks(rows: Sequence[HookRow], indexes: Sequence[int]) -> PassHooks:

@@ -4,13 +4,12 @@ from typing import Any, NamedTuple
 
 from hookviz.support.messages import N_, _
 from hookviz.trace.columns import LongText
-from hookviz.trace.hook_facts import name_of_kind
 
-PART_NOTES = ("part", "part.forward")
+PART_NOTES = ("part",)
 """Notes that only a part of a model was recorded."""
 
-STOP_NOTES = ("until.gradient", "until.output", "until.loss", "until.function")
-"""Notes that ``record(until=...)`` stopped the recording."""
+STOP_NOTES = ("until.nan", "until.function", "profiled")
+"""Notes that ``record(until=...)``, or a profiler, stopped the recording."""
 
 VERBATIM = "verbatim"
 """The fact of a text that is shown as it is, such as the repr of a user's object."""
@@ -34,40 +33,22 @@ _TEXTS: dict[str, str] = {
         "Saved-tensor hooks are in use ({hook}). hookviz does not observe them: torch runs only the "
         "pair that was entered last, and an observing pair would take its place."
     ),
-    "saved.disabled": N_("Saved-tensor hooks are disabled here ({message}), so there are none to observe."),
-    "node_creation": N_(
-        "A node_creation_hook is in use ({hook}). hookviz does not observe it; the hooks that it registers on nodes "
-        "are observed like others."
-    ),
     "profiled": N_(
         "A profiler followed each Python call (torch.profiler with with_stack=True). So that its profile shows your "
-        "program alone, hookviz recorded nothing from its start to its stop. Record in one run, and profile in another."
-    ),
-    "unfollowed": N_(
-        "Hooks of this kind are not recorded ({kind}, on {on}), so the trace does not show whether "
-        "they ran. hv.hooks() lists them."
+        "program alone, hookviz recorded nothing from its start on. Record in one run, and profile in another."
     ),
     "uncalled.compiled": N_(
         "No call of {model} was seen: it may have run inside a compiled region, which hookviz cannot "
         'look into. record(compiled="eager") runs compiled code eagerly, and sees the calls in it.'
     ),
     "uncalled": N_(
-        "{model} was not called inside record(). Call it as a function, such as {model}(x): calling "
-        "only its forward() runs no hooks and is not observed."
-    ),
-    "uncalled.stand_in": N_(
-        "{model} was not called inside record(): a module that {maker} made of it was, and it was not given to "
-        "record(). Call {model} itself, or record() without a model."
-    ),
-    "part.forward": N_(
-        "What was given to record() is a part of a model, {outer}. This trace holds its calls; "
-        "everything else ran unobserved, hooks included."
+        "{model} was not called inside record(). Call it as a function, such as {model}(x): calling only its forward() "
+        "or what torch.jit or torch.fx made of it is not observed."
     ),
     "part": N_(
-        "What was given to record() is a part of a model, {outer}. This trace holds its calls and, "
-        "of each backward pass, the nodes that they made ({seen} of {nodes} in the last one). "
-        "Everything else ran unobserved, hooks included: gradients come in from nodes that are not "
-        "shown, and go out to nodes marked as not recorded."
+        "What was given to record() is a part of a model, {outer}. This trace holds its calls and, of each backward "
+        "pass, the nodes that they made. Everything else ran unobserved, hooks included: gradients come in from nodes "
+        "that are not shown, and go out to nodes marked as not recorded."
     ),
     "scaled": N_(
         "A GradScaler scaled losses: where a step gives a scale, its gradients are larger than those "
@@ -93,37 +74,24 @@ _TEXTS: dict[str, str] = {
         "record(cuts=True) followed the ops of its thread, without PyTorch's fast path for transformers. It did not "
         "follow compiled or scripted code, hooks of a backward pass, other threads, Python and numpy."
     ),
-    "cuts.many": N_("record(cuts=True) followed the first {most} ops that cut a gradient; there were more."),
-    "cuts.large": N_(
-        "record(cuts=True) looked at {most} nodes of a larger graph: an op may cut off more "
-        "parameters than the trace says."
+    "cuts.many": N_(
+        "record(cuts=True) met more ops, or a larger graph, than it follows: an op may cut off more parameters than "
+        "the trace says."
     ),
-    "until.gradient": N_(
-        'record(until="nan") stopped the recording after pass {number}, in which the gradient of '
-        "{on} held NaN or Inf. What ran after it was not observed."
-    ),
-    "until.output": N_(
-        'record(until="nan") stopped the recording after pass {number}: before it, {on} returned NaN '
-        "or Inf. What ran after it was not observed."
-    ),
-    "until.loss": N_(
-        'record(until="nan") stopped the recording after pass {number}: {on}, where it began, held '
-        "NaN or Inf. What ran after it was not observed."
+    "until.nan": N_(
+        'record(until="nan") stopped the recording after pass {number}: NaN or Inf was in {on}. What ran after it was '
+        "not observed."
     ),
     "until.function": N_(
         "record(until=...) stopped the recording after pass {number}, because the function returned "
         "true. What ran after it was not observed."
     ),
-    "until.error": N_("The function of record(until=...) raised {error} after pass {number}. The recording goes on."),
+    "until.error": N_("The function of record(until=...) raised {error}. The recording goes on."),
     "raised": N_("The recording ended with an exception, {error}. The trace holds what was recorded up to then."),
     "dropped": N_(
         "record(keep=...) kept the last {kept} passes and dropped the {dropped} before them, with their forward steps."
     ),
-    "hooks": N_(
-        "hookviz follows {most} hooks of modules and optimizers, and {count} more were registered or "
-        "removed: the trace does not show which of them never fired."
-    ),
-    "unfired": N_("{count} hooks did not fire; the trace lists {most} of them."),
+    "hooks": N_("There were more hooks than a trace holds: it does not show of {count} whether they fired."),
     "redacted.source": N_("The source of the hooks and the names of their files are left out of this page."),
     "redacted.values": N_(
         "The numbers are left out of this page: you see the shapes, the order of steps, and which "
@@ -137,10 +105,6 @@ _TEXTS: dict[str, str] = {
     "value.computed": N_("not read: code of the program computes it"),
     "value.unknown": N_("not shown ({why})"),
     "value.hidden": N_("not shown ({kind} tensor)"),
-    "trace.unseen": N_(
-        "{hook} was added while {on} ran, in a way that hookviz could not notice. It was not "
-        "observed, and may have changed the output of {on}."
-    ),
     "trace.empty": N_(
         "Nothing was recorded: no backward pass ran. Call .backward() or torch.autograd.grad() in the with block "
         "of record(), or in the cell with %%hookviz."
@@ -156,16 +120,10 @@ _TEXTS: dict[str, str] = {
     "trace.trouble": N_("Part of this pass could not be observed ({error}). The pass itself ran unchanged."),
     "trace.trouble.call": N_("A call of {module} could not be observed ({error}). The call itself ran unchanged."),
     "trace.grows": N_(
-        "This recording holds {steps} steps of {passes} backward passes, about 1 KB each, and grows "
-        "with every pass. Keep only the last passes with record(keep=10), record one pass of many "
-        "with record(every=100), or end the with block after the passes that you want to see."
+        "This recording holds {steps} steps, about 1 KB each, and keeps growing. Keep only the last passes with "
+        "record(keep=10), record one pass of many with record(every=100), give record() a part of the model, or end "
+        "the with block earlier."
     ),
-    "trace.grows.calls": N_(
-        "This recording holds {steps} steps of {calls} calls of models, about 1 KB each, and grows "
-        "with every call. End the with block after the calls that you want to see, or give record() "
-        "a part of the model."
-    ),
-    "trace.grows.keep": N_("record(keep={keep}) counts backward passes, and none has begun: it keeps every call."),
     "trouble.file.failed": N_("hookviz could not write {path} ({error}). The trace is still in your program."),
     "whatif.raised": N_("The function raised {error}"),
     "why.real": N_("Only the real part is taken, because the tensor is real."),
@@ -200,8 +158,6 @@ class Note(NamedTuple):
         details = dict(self.details)
         if self.fact == VERBATIM:
             return details.get("text", "")
-        if self.fact == "unfollowed":
-            details["kind"] = name_of_kind(details.get("kind", ""))
         try:
             return _(_TEXTS[self.fact]).format(**details)
         except KeyError:

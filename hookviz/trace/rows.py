@@ -73,9 +73,8 @@ Subject = Literal["gradient", "grad_output", "data", "settings"]
 a module, the numbers of the tensor itself, or the settings of an optimizer."""
 SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 
-Synchroniser = Literal["ddp", "hook", "fsdp", "factor", "sum"]
-"""What combined a gradient with those of the other ranks: DDP, DDP with a custom communication hook, FSDP, FSDP with
-a divisor other than the number of ranks, or FSDP that adds up and does not divide."""
+Synchroniser = Literal["ddp", "fsdp"]
+"""What combined a gradient with those of the other ranks."""
 
 GradMode = Literal["grad", "no_grad", "inference", "checkpoint"]
 """The mode in which a module is called: with a graph, in ``torch.no_grad()``, in ``torch.inference_mode()``, or in the
@@ -316,8 +315,6 @@ class StepRow(NamedTuple):
     """The parameters of its module, by their names there, that the hook changed beside what it was given."""
     subject: Subject = "gradient"
     """What the hook had its effect on, and what ``before`` and ``after`` are values of."""
-    in_backward: bool = False
-    """Whether a module was called while a pass was running."""
     found_inf: Annotated[bool, Shows(("values",))] = False
     """Whether a GradScaler has found Inf or NaN among the gradients."""
     synchroniser: Synchroniser | None = None

@@ -255,11 +255,7 @@ def _say_returned(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _say_aliased(step: Step, parts: dict[str, str | None]) -> str:
-    if step.row.cause is None:
-        return _(
-            "No hook of {on} ran, yet its gradient changed from {before} to {after}: an in-place edit "
-            "wrote into storage that this gradient shares."
-        ).format(**parts)
+    assert step.row.cause is not None
     cause = make_step(step.trace, step.row.cause)
     hook = cause.hook.label if cause.hook else ""
     following = step.trace.rows[step.index + 1 : step.index + 2]
@@ -288,8 +284,8 @@ def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
 
 def _say_call(step: Step, parts: dict[str, str | None]) -> str:
     is_recomputed = step.row.call is not None and step.trace.calls[step.row.call].recomputed
-    variant = ".recomputed" if is_recomputed else ".backward" if step.row.in_backward else ""
-    return join_sentences([_(SENTENCES[f"call{variant}"]).format(**parts), *_say_cut(step)])
+    text = SENTENCES["call.recomputed" if is_recomputed else "call"]
+    return join_sentences([_(text).format(**parts), *_say_cut(step)])
 
 
 def _say_cut(step: Step) -> Iterator[str]:
@@ -347,8 +343,7 @@ def _say_unscale(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _say_synchronise(step: Step, parts: dict[str, str | None]) -> str:
-    variant = "" if step.row.synchroniser in (None, "ddp") else f".{step.row.synchroniser}"
-    return _(SENTENCES[f"synchronise{variant}"]).format(ranks=step.row.ranks, **parts)
+    return _(SENTENCES[f"synchronise.{step.row.synchroniser or 'ddp'}"]).format(ranks=step.row.ranks, **parts)
 
 
 def _say_compiled(step: Step, _parts: dict[str, str | None]) -> str:

@@ -27,7 +27,6 @@ TITLES: dict[str, str] = {
 
 SENTENCES: dict[str, str] = {
     "call": N_("{on} is called with {after}."),
-    "call.backward": N_("{on} is called during backward, with {after}."),
     "call.recomputed": N_("{on} is called again, during backward, with {after}: checkpointing recomputes it."),
     "forward": N_("The forward of {on} returns {after}."),
     "forward_pre_hook.kept": N_("{hook} on {on} looked at the inputs and left them unchanged: {after}."),
@@ -71,23 +70,12 @@ SENTENCES: dict[str, str] = {
     ),
     "accumulate": N_("{on}.grad is written: {after}."),
     "accumulate.added": N_("The gradient is added to {on}.grad: {before} → {after}."),
-    "synchronise": N_("DDP averaged the gradient of {on} over {ranks} ranks: local {before} → synchronised {after}."),
-    "synchronise.hook": N_(
-        "DDP's communication hook combined the gradients of {on} from {ranks} ranks: local {before} "
-        "→ synchronised {after}."
+    "synchronise.ddp": N_(
+        "DDP combined the gradient of {on} over {ranks} ranks: local {before} → synchronised {after}."
     ),
     "synchronise.fsdp": N_(
-        "FSDP averaged the gradient of {on} over {ranks} ranks, and this rank keeps its shard: local "
-        "{before} → synchronised {after}."
-    ),
-    "synchronise.factor": N_(
-        "FSDP added up the gradients of {on} from {ranks} ranks and divided the sum by its own "
-        "factor; this rank keeps its shard: local {before} → synchronised {after}."
-    ),
-    "synchronise.sum": N_(
-        "FSDP added up the gradients of {on} from {ranks} ranks, and this rank keeps its shard: "
-        "local {before} → synchronised {after}. It means to average them, but gloo does not before "
-        "PyTorch 2.9."
+        "FSDP combined the gradient of {on} over {ranks} ranks, and this rank keeps its shard: local {before} → "
+        "synchronised {after}."
     ),
     "unknown_hook": N_(
         "An unknown hook changed the gradient of {on} from {before} to {after}. It was registered "

@@ -52,10 +52,9 @@ def test_callback_at_the_end_of_a_pass_runs_and_is_not_shown() -> None:
 
 
 @pytest.mark.skipif(not hasattr(torch.autograd.graph, "node_creation_hook"), reason="it came with PyTorch 2.14")
-def test_node_creation_hook_runs_and_is_noted() -> None:
+def test_node_creation_hook_runs_unseen() -> None:
     seen: list[str] = []
     with hv.record() as trace, torch.autograd.graph.node_creation_hook(lambda node: seen.append(node.name())):
         (leaf(2.0) * 3).backward()
     assert "MulBackward0" in seen
-    assert len(trace.firings) == 0
-    assert [note[: note.index("(")] for note in map(str, trace.notes)] == ["A node_creation_hook is in use "]
+    assert len(trace.firings) == 0 and trace.notes == []

@@ -389,20 +389,18 @@ def count_passes(trace: hv.Trace) -> int:
 
 
 @pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
-def test_a_recording_goes_on_when_the_profiler_of_python_calls_has_stopped() -> None:
+def test_a_recording_ends_when_a_profiler_of_python_calls_starts() -> None:
     layer, profiler = hooked_layer(), profile(with_stack=True)
-    profiler.start()
     with hv.record() as trace:
-        run(layer)
-        profiler.stop()
         run(layer)
         profiler.start()
         layer.weight.register_hook(lambda grad: grad)
         run(layer)
-    profiler.stop()
+        profiler.stop()
+        run(layer)
     assert count_passes(trace) == 1 and len(trace.firings) == 1
-    assert [note for note in trace.notes if "recorded nothing from its start to its stop" in note]
-    assert {(finding.severity, finding.kind) for finding in trace.findings} == {("remark", "unobserved")}
+    assert [note for note in trace.notes if "recorded nothing from its start on" in note]
+    assert not trace.findings
     with hv.record() as later:
         run(layer)
     assert count_passes(later) == 1 and not later.notes
@@ -436,11 +434,7 @@ def test_a_profile_inside_a_recorded_call_and_a_hook_is_that_of_the_program_alon
     with hv.record(net) as trace:
         run(net)
     assert not [name for counted in profiles for name in counted if "hookviz/" in name] and len(profiles) == 4
-    assert [(step.on, step.effect) for step in trace.firings] == [
-        ("net", "replaced"),
-        ("net.inner.bias", "kept"),
-        ("net.inner.weight", "replaced"),
-    ]
+    assert [step.kind for step in trace.steps] == ["call", "unobserved"]
 
 
 # -- torch.func

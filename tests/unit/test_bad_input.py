@@ -1,6 +1,7 @@
 """Bad input raises an error that says what is wrong and what to do; a backward pass is never refused."""
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,20 +61,15 @@ def test_rendering_a_non_digraph_or_to_an_invalid_path_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "error", "words"),
-    [
-        ({3: LOSS}, TypeError, "A name is a string such as 'loss', not an int"),
-        ({"  ": LOSS}, ValueError, "A name cannot be empty"),
-        ({"a" * 10_000: LOSS}, ValueError, "at most 200 characters; this one has 10,000"),
-        ({"loss": 3}, TypeError, r"names\['loss'\] is an int, not a tensor"),
-        ([LOSS], TypeError, "names takes a dict of name → tensor; this is a list"),
-    ],
-    ids=["int", "blank", "long", "no tensor", "list"],
+    ("names", "wrong"),
+    [({3: LOSS}, "dict[int, Tensor]"), ({"loss": 3}, "dict[str, int]"), ([LOSS], "a list")],
+    ids=["int", "no tensor", "list"],
 )
-def test_bad_names_are_refused(names: Any, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+def test_bad_names_are_refused(names: Any, wrong: str) -> None:
+    words = re.escape(f"names takes a dict of name → tensor, not {wrong}.")
+    with pytest.raises(TypeError, match=words):
         hv.draw(LOSS, names=names)
-    with pytest.raises(error, match=words), hv.record(names=names):
+    with pytest.raises(TypeError, match=words), hv.record(names=names):
         pass
     with hv.record():  # no recording is left open
         pass

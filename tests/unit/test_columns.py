@@ -90,7 +90,7 @@ def test_an_index_of_no_row_is_found(tables: dict[str, Any], place: str) -> None
     assert find_fault(trace) == ""
     for name, table in tables.items():
         setattr(trace, name, table)
-    assert f"{place} points to something that is not in the file" in find_fault(trace)
+    assert f"{place} does not fit the rest of the trace" in find_fault(trace)
 
 
 def test_what_comes_after_the_last_row_may_be_meant() -> None:

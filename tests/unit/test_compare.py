@@ -183,7 +183,7 @@ def test_with_unobserved_hooks_the_programs_are_not_blamed() -> None:
         this_trace.diff(hv.Trace(replace(other_trace._data, rows=[*other_trace._data.rows, compiled]))).sentence
         == expected
     )
-    other_trace._data.remarks.append(Note.of("unfollowed", kind="state_dict_pre_hook", on="e"))
+    other_trace._data.remarks.append(Note.of("saved", hook="pack"))
     assert this_trace.diff(other_trace).sentence == expected
 
 

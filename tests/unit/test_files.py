@@ -83,7 +83,7 @@ def test_a_file_is_versioned_strict_json(trace: hv.Trace, tmp_path: Path) -> Non
 
 
 def test_a_missing_file_raises_file_not_found(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"There is no file .*none\.json"):
+    with pytest.raises(FileNotFoundError, match=r"none\.json"):
         hv.load(tmp_path / "none.json")
 
 
@@ -93,19 +93,17 @@ HEAD = '{"format": "hookviz", "version": '
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "is empty"),
-        (f'{HEAD}1, "ops": ["Mul', "damaged trace: its JSON breaks off"),
-        ("{", "it is not JSON"),
-        ("[" * 100_000, "it is not JSON"),
-        ("[]", "it is JSON, but hookviz did not write it"),
-        ('{"format": "other", "version": 1}', "it is JSON, but hookviz did not write it"),
-        (f'{HEAD}"1"}}', "it is JSON, but hookviz did not write it"),
-        (f"{HEAD}true}}", "it is JSON, but hookviz did not write it"),
-        (f"{HEAD}2}}", "a trace of version 2; this hookviz reads version 1"),
-        (HEAD + "7" * 4_000 + "}", "a trace of version …; this hookviz reads version 1"),
-        (f"{HEAD}1}}", "is a damaged trace"),
-        (f'{HEAD}2, "rank": ' + "7" * 5_000 + "}", r"not JSON \(a number has too many digits\)"),
-        (f'{HEAD}2, "rank": NaN}}', r"not JSON \(NaN is not a number in JSON\)"),
+        ("", "Expecting value"),
+        (f'{HEAD}1, "ops": ["Mul', "Unterminated string"),
+        ("{", "Expecting property name"),
+        ("[" * 100_000, "recursion"),
+        ("[]", "Expected `object`, got `array`"),
+        ('{"format": "other", "version": 1}', "Invalid enum value 'other'"),
+        (f'{HEAD}"1"}}', "Expected `int`, got `str`"),
+        (f"{HEAD}2}}", "Invalid enum value 2"),
+        (f"{HEAD}1}}", "missing required field"),
+        (f'{HEAD}1, "rank": ' + "7" * 5_000 + "}", "limit"),
+        (f'{HEAD}1, "rank": NaN}}', "Expected `int"),
     ],
     ids=lambda text: ascii(text[:40]),
 )

@@ -96,7 +96,7 @@ def step_of_kind(kind: str, **row_fields: Any) -> Step:
     output = -1 if fired.startswith("node") else 0
     trace._data.hook_rows.append(HookRow(fired, 0, output, 0, "h", None, None, None, None))
     trace._data.rows += [
-        StepRow(0, kind, 0, output, **row_fields),
+        StepRow(0, kind, 0, output, cause=1 if kind == "aliased" else None, **row_fields),
         StepRow(0, fired, 1, output, hook=0, effect="edited"),
     ]
     return trace.steps[0]

@@ -220,14 +220,13 @@ def test_many_cuts_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
         net.first(torch.ones(1, 2)).sum().item()
         net(torch.ones(1, 2)).sum().backward()
     assert [row.place for row in missing_gradients(trace)] == ["within"]
-    assert any("the first 1 ops" in note for note in trace.notes)
+    assert any("met more ops" in note for note in trace.notes)
 
 
 def test_large_graphs_are_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leaf_search, "MAX_NODES", 2)
-    monkeypatch.setattr(cut_tracker, "MAX_NODES", 2)
     trace = cut_trace()
-    assert any("looked at 2 nodes of a larger graph" in note for note in trace.notes)
+    assert any("or a larger graph, than it follows" in note for note in trace.notes)
 
 
 # -- steps, stopping, files

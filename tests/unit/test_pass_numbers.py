@@ -42,12 +42,12 @@ def test_each_pass_keeps_its_number(options: dict[str, int], numbers: list[int],
     assert list_titles(trace) == [f"Pass {number}" for number in numbers]
 
 
-@pytest.mark.parametrize(("numbers", "fault"), [([1, 2], "numbers 2 passes"), ([3, 3, 4], "do not increase")])
-def test_a_file_with_wrong_numbers_is_damaged(tmp_path: Path, numbers: list[int], fault: str) -> None:
+@pytest.mark.parametrize("numbers", [[1, 2], [3, 3, 4]])
+def test_a_file_with_wrong_numbers_is_damaged(tmp_path: Path, numbers: list[int]) -> None:
     trace, path = train(3), tmp_path / "trace.json"
     trace._data.pass_numbers = numbers
     trace.save(path)
-    with pytest.raises(ValueError, match=fault):
+    with pytest.raises(ValueError, match="of pass_numbers does not fit"):
         hv.load(path)
 
 

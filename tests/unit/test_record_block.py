@@ -36,17 +36,6 @@ def test_the_repr_of_a_block_shows_what_to_write_and_a_block_is_entered_once() -
         pass
 
 
-def test_record_as_a_decorator_is_refused() -> None:
-    def train() -> None:
-        leaf(3.0).backward()
-
-    with pytest.raises(TypeError, match=r"record\(\) is not a decorator"):
-        hv.record()(train)
-    decorated = hv.record(train)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"record\(\) is not a decorator"):
-        decorated()
-
-
 def test_a_script_that_ends_with_an_unused_block_warns() -> None:
     kept = hv.record()
     assert kept._unused.atexit  # Python calls it when the script ends

@@ -230,7 +230,7 @@ def test_a_line_that_refers_to_nothing_is_a_fault(change: dict[str, Any], tmp_pa
     data = run_script(tmp_path, NET)["trace"]._data
     assert find_fault(data) == ""
     data.lines[0] = data.lines[0]._replace(**change)
-    assert find_fault(data) == "row 0 of lines points to something that is not in the file"
+    assert find_fault(data) == "row 0 of lines does not fit the rest of the trace"
 
 
 # -- what a player gets

@@ -103,7 +103,7 @@ def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPat
     with hv.record(net) as trace, torch.no_grad():
         net(torch.ones(1, 2))
     assert len(reasons(trace)) == 3
-    assert any("5 hooks did not fire" in note for note in trace.notes)
+    assert any("it does not show of 2 whether they fired" in note for note in trace.notes)
 
 
 def test_removals_that_are_not_remembered_are_counted_in_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_removals_that_are_not_remembered_are_counted_in_a_note(monkeypatch: pyt
             net.register_forward_hook(never).remove()
         net(torch.ones(1, 2))
     assert len(reasons(trace)) == 3
-    assert any("and 2 more were registered or removed" in note for note in trace.notes)
+    assert any("it does not show of 2 whether they fired" in note for note in trace.notes)
 
 
 def test_four_times_the_silent_modules_cost_four_times_as_much() -> None:

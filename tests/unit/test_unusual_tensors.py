@@ -20,8 +20,8 @@ def test_a_note_reports_a_model_that_was_never_called_as_a_function() -> None:
     with hv.record(net, other) as trace:
         other(leaf(3.0)).backward()
     assert trace.notes == [
-        "net was not called inside record(). Call it as a function, such as net(x): calling only its forward() runs no "
-        "hooks and is not observed."
+        "net was not called inside record(). Call it as a function, such as net(x): calling only its forward() or "
+        "what torch.jit or torch.fx made of it is not observed."
     ]
     other.register_forward_hook(silent("never"))
     with hv.record(other) as trace:

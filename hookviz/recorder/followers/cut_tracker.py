@@ -17,7 +17,7 @@ from hookviz.autograd.torch_internals import DisableTorchFunction, push_function
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.flow_marks import FlowMarks
-from hookviz.recorder.followers.leaf_search import MAX_NODES, NO_LEAVES, LeafSearch, Leaves
+from hookviz.recorder.followers.leaf_search import NO_LEAVES, LeafSearch, Leaves
 from hookviz.recorder.followers.ops import (
     DESCRIBING,
     DETACHING_OPS,
@@ -121,7 +121,7 @@ class CutTracker(Follower):
         self.leaves, self.marks = LeafSearch(), FlowMarks()
         self._mode = OpMode(self)
         self._paused_at: list[int | None] = []
-        """For each compiled region or profiler that runs, the position of the mode on the stack before it."""
+        """For each compiled region that runs, the position of the mode on the stack before it."""
         self._cuts: list[Cut] = []
         self._indexes: dict[_CutKey, int] = {}
         self._cut_calls = CutCalls(flow)
@@ -157,14 +157,6 @@ class CutTracker(Follower):
         position = self._paused_at.pop() if self._paused_at else None
         if position is not None:
             insert_mode(self._mode, position)
-
-    def steps_aside(self) -> None:
-        """Take the mode away before a profiler of each Python call starts."""
-        self.region_begins()
-
-    def steps_back(self) -> None:
-        """Put the mode back after the profiler."""
-        self.region_ended()
 
     # -- an op runs
 
@@ -328,10 +320,8 @@ class CutTracker(Follower):
     def close(self) -> None:
         """Note what following the ops has changed, and what was not followed; forget everything."""
         self.session.notes.say("cuts")
-        if self._has_more:
-            self.session.notes.say("cuts.many", most=f"{MAX_CUTS:,}")
-        if self.leaves.is_limited:
-            self.session.notes.say("cuts.large", most=f"{MAX_NODES:,}")
+        if self._has_more or self.leaves.is_limited:
+            self.session.notes.say("cuts.many")
         self.marks.clear()
         self.leaves.forget_nodes()
 

@@ -14,7 +14,6 @@ from hookviz.autograd.torch_internals import (
     FSDP,
     FSDP_PARAM_GROUPS,
     FULLY_SHARD,
-    GLOO_AVERAGES,
     UNSHARDED_PARAMETER,
     read_grad,
 )
@@ -135,10 +134,9 @@ class RankTracker(Follower):
 
 
 def _ddp_gradients(ddp: DistributedDataParallel) -> Iterator[JoinedGradient]:
-    synchroniser: Synchroniser = "hook" if ddp._comm_hooks else "ddp"
     ranks = dist.get_world_size(ddp.process_group)
     for parameter in ddp.module.parameters():
-        yield JoinedGradient(parameter, read_grad(parameter), synchroniser, ranks)
+        yield JoinedGradient(parameter, read_grad(parameter), "ddp", ranks)
 
 
 def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
@@ -149,24 +147,13 @@ def _sharded_gradients(name: str, module: Any) -> Iterator[JoinedGradient]:
     if groups is None:  # torch 2.10 has one group, or none if the module has no parameters of its own
         groups = filter(None, [state._fsdp_param_group])
     for group in groups:
-        synchroniser = _name_synchroniser(group)
         for fsdp_param in group.fsdp_params:
             leaf, grad = getattr(fsdp_param, UNSHARDED_PARAMETER, None), read_grad(fsdp_param.sharded_param)
             info = fsdp_param._module_info
             path = ".".join(filter(None, (name, paths.get(id(info.module)), info.param_name)))
             if leaf is not None:
                 after = grad._local_tensor if group.reduce_grads and grad is not None else None
-                yield JoinedGradient(leaf, after, synchroniser, group.mesh_info.mesh.size(), path, info.module)
-
-
-def _name_synchroniser(group: Any) -> Synchroniser:
-    """How ``fully_shard`` combines the gradients of one of its groups of parameters."""
-    # Torch 2.6 has the operation that contains the factor instead.
-    if getattr(group, "gradient_divide_factor", None) or getattr(group, "reduce_scatter_reduce_op", None):
-        return "factor"
-    # Other types, among them float16, torch divides by itself.
-    left_to_gloo = (group._reduce_dtype or group._orig_dtype) in (torch.float32, torch.bfloat16)
-    return "sum" if group.device.type == "cpu" and left_to_gloo and not GLOO_AVERAGES else "fsdp"
+                yield JoinedGradient(leaf, after, "fsdp", group.mesh_info.mesh.size(), path, info.module)
 
 
 def _flat_gradients(module: Any) -> Iterator[JoinedGradient]:

@@ -1,8 +1,7 @@
 """Follows a GradScaler: which gradients carry its scale, and when it unscales them."""
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch.amp.grad_scaler import GradScaler
@@ -13,7 +12,6 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.session import Session
-from hookviz.recorder.torch.function_replacement import Here, Replacement, make_notifier
 from hookviz.trace import ScaleRow, StepKind, StepRow
 
 
@@ -95,32 +93,3 @@ def _scale_factors(snapshot: GraphSnapshot, scaled: dict[int, float]) -> dict[in
         below = factor * scaled.get(id(node), 1.0)
         queue += [(following, below) for following, _ in node.next_functions if following is not None]
     return factors
-
-
-class _RecordingWithScales(Protocol):
-    """The part of a recording that the scaler's methods need."""
-
-    scales: ScaleTracker
-
-
-def scaler_replacements(before_pass: Here, after_pass: Here) -> Iterator[Replacement]:
-    """Yield replacements of a scaler's methods.
-
-    ``before_pass`` returns the recording to notify before a pass, ``after_pass`` the one to notify after it.
-    """
-
-    def scaled(recording: _RecordingWithScales, result: Any, scaler: GradScaler, *_: Any) -> None:
-        recording.scales.loss_scaled(scaler, result)
-
-    def unscaled(recording: _RecordingWithScales, _: None, scaler: GradScaler, optimizer: Any) -> None:
-        recording.scales.gradients_unscaled(scaler, optimizer)
-
-    def updated(recording: _RecordingWithScales, _: None, scaler: GradScaler, *__: Any) -> None:
-        recording.scales.scale_updated(scaler)
-
-    for name, recording_here, notify in (
-        ("scale", before_pass, scaled),
-        ("unscale_", after_pass, unscaled),
-        ("update", after_pass, updated),
-    ):
-        yield Replacement(GradScaler, name, make_notifier(recording_here, notify))

@@ -5,7 +5,7 @@ Gradients that were changed are noticed, and calls of torch's functions that cli
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 
@@ -13,12 +13,11 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import can_be_read, measure_or_defer
 from hookviz.autograd.tensor_types import is_tensor
-from hookviz.autograd.torch_internals import clip_norm, clip_value, read_grad
+from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.torch.compiled_regions import is_compiling
-from hookviz.recorder.torch.function_replacement import Guarded
-from hookviz.recorder.torch.instrumentation import Instrumented
+from hookviz.recorder.torch.instrumentation import Watcher
 from hookviz.trace import ClipRow, TraceData
 from hookviz.trace.values import is_same_value
 
@@ -26,6 +25,8 @@ MAX_EDITS = 100
 """Of one step, this many changed gradients are measured."""
 MAX_READ = 100
 """Of one pass, the numbers of this many gradients are read: a write through ``.data`` leaves the version as it is."""
+MAX_CLIPS = 10_000
+"""A trace holds up to this many calls that clip gradients."""
 
 
 class _Written(NamedTuple):
@@ -77,9 +78,11 @@ class GradientEdits(Follower):
         now = _look_at(grad, reads=written.value is not None)
         return now[:2] != written[:2] or not is_same_value(now.value, written.value)
 
-    def steps_aside(self) -> None:
-        """Forget the gradients: passes may write to them unseen."""
-        self._written.clear()
+    def add_clip(self, name: str, limit: Any, norm: Any, given: "Given") -> None:
+        """Add the row of a call that has just clipped gradients, and returned ``norm`` unless it computes none."""
+        if isinstance(limit, (int, float)) and len(self.trace.clips) < MAX_CLIPS:
+            row = ClipRow(len(self.trace.rows), name, float(limit), _read_norm(norm), find_code_place(), *given)
+            self.trace.clips.append(row)
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
@@ -92,10 +95,6 @@ def _look_at(grad: torch.Tensor, *, reads: bool) -> _Written:
     return _Written(id(grad), grad._version, value)
 
 
-MAX_CLIPS = 10_000
-"""A trace holds up to this many calls."""
-
-
 class Given(NamedTuple):
     """How many tensors a call was given, and how many of them had a gradient; None if that is unknown."""
 
@@ -103,59 +102,31 @@ class Given(NamedTuple):
     with_grad: int | None = None
 
 
-class GradientClips:
-    """Fills ``TraceData.clips``."""
-
-    def __init__(self, trace: TraceData) -> None:
-        self.trace = trace
-
-    def add(self, name: str, limit: Any, norm: Any, given: Given) -> None:
-        """Add the row of a call that has just clipped gradients, and returned ``norm`` unless it computes none."""
-        if isinstance(limit, (int, float)) and len(self.trace.clips) < MAX_CLIPS:
-            row = ClipRow(len(self.trace.rows), name, float(limit), _read_norm(norm), find_code_place(), *given)
-            self.trace.clips.append(row)
-
-
-class _RecordingWithClips(Guarded, Protocol):
-    """The part of a recording that the functions need."""
-
-    clips: GradientClips
-
-
-class _ClipWatcher:
-    """Notifies the recording of a thread of each call that clips gradients."""
+class ClipWatcher(Watcher):
+    """Notifies the recording of a thread of each call of a function that clips gradients."""
 
     def __init__(self, name: str, here: Callable[[], Any]) -> None:
-        self.name = name
-        self._here: Callable[[], _RecordingWithClips | None] = here
+        self.name, self._here = name, here
 
-    def enter(self, _: Any, limit: Any, *__: Any) -> tuple[Any, list[Any]]:
-        """Begin a call; return the limit and a list for what the call returns."""
-        return limit, []
+    def enter(self, _: Any, limit: Any, *__: Any) -> list[Any]:
+        """Begin a call; return a list of the limit, for what the call returns."""
+        return [limit]
 
-    def returning(self, call: tuple[Any, list[Any]], result: Any) -> Any:
+    def returning(self, call: list[Any], result: Any) -> Any:
         """Keep the result until the call ends."""
-        call[1].append(result)
+        call.append(result)
         return result
 
-    def fail(self, call: tuple[Any, list[Any]], _: BaseException) -> None:
+    def fail(self, call: list[Any], _: BaseException) -> None:
         """Note that the call raised: it clipped nothing."""
-        call[1].append(NotImplemented)
+        call.clear()
 
-    def leave(self, call: tuple[Any, list[Any]]) -> None:
+    def leave(self, call: list[Any]) -> None:
         """Notify the recording of a call that ended well."""
-        limit, results = call
-        has_failed = any(result is NotImplemented for result in results)
-        recording = None if has_failed or is_compiling() else self._here()
+        recording = self._here() if call and not is_compiling() else None
         if recording is not None:
             given = _read_given(sys._getframe(1).f_locals)
-            recording.guard(recording.clips.add, self.name, limit, *(results or [None]), given)
-
-
-def instrumented_clips(here: Callable[[], Any]) -> Iterator[Instrumented]:
-    """Yield torch's functions that clip gradients, to be instrumented; ``here`` returns the recording to notify."""
-    for name, function in (("clip_grad_norm_", clip_norm), ("clip_grad_value_", clip_value)):
-        yield Instrumented(function, _ClipWatcher(name, here))
+            recording.guard(recording.edits.add_clip, self.name, call[0], *(call[1:] or [None]), given)
 
 
 def _read_norm(norm: Any) -> float | None:

@@ -96,13 +96,8 @@ class OverwrittenHandles(Follower):
         """Key of a hook → the keys of those whose handles gave their place to its own."""
 
     def registered(self, handle: RemovableHandle) -> None:
-        """Note the handle of a new hook."""
-        self._newest = handle.id
-        self._hold(handle)
-
-    def _hold(self, handle: RemovableHandle) -> None:
-        """Notice when a handle is let go."""
-        key = handle.id
+        """Note the handle of a new hook, and notice when it is let go."""
+        key = self._newest = handle.id
 
         def let_go(_handle: Any) -> None:
             # Most handles are let go as soon as they are made: torch makes two in each call with backward hooks.
@@ -110,15 +105,6 @@ class OverwrittenHandles(Follower):
                 self.session.guard(self._let_go, key)
 
         self._held[key] = weakref.ref(handle, let_go)
-
-    def steps_aside(self) -> None:
-        """Notice no handle that is let go: a profiler would show that."""
-        self._held = {key: weakref.ref(handle) for key, one in self._held.items() if (handle := one()) is not None}
-
-    def steps_back(self) -> None:
-        """Notice it again, of the handles that are still there."""
-        for handle in [handle for one in self._held.values() if (handle := one()) is not None]:
-            self._hold(handle)
 
     def _let_go(self, key: Any) -> None:
         """Note that the handle of a hook is gone, if the line that registered the newest one is still running."""

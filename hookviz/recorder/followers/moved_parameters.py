@@ -1,7 +1,7 @@
 """Notices parameters that an optimizer changes where their gradient is 0, because a hook made it 0, or frozen ones."""
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -111,7 +111,8 @@ class MovedParameters(Follower):
         if count >= MAX_LOOKS or grad is None or not _is_readable(parameter, grad):
             return
         self._counts[id(parameter)] = count + 1
-        found = _find_first(parameter) if zeroing is None else _find_zero(grad, zeroing.zeros)
+        first_rows: tuple[Axis, list[int]] = "rows", list(range(min(MAX_PARTS, len(_split(parameter, "rows")))))
+        found = first_rows if zeroing is None else _find_zero(grad, zeroing.zeros)
         if found is None:
             return
         axis, parts = found
@@ -177,11 +178,6 @@ def _split(tensor: torch.Tensor, axis: Axis) -> torch.Tensor:
     return tensor.flatten(1) if axis == "rows" else tensor.flatten(1).t()
 
 
-def _find_first(parameter: torch.Tensor) -> tuple[Axis, list[int]]:
-    """Return the first rows of a parameter."""
-    return "rows", list(range(min(MAX_PARTS, len(_split(parameter, "rows")))))
-
-
 def _find_zero(grad: torch.Tensor, zeros: int) -> tuple[Axis, list[int]] | None:
     """Return the rows of a gradient that are 0; else the columns, or in a small one the numbers.
 
@@ -215,8 +211,4 @@ def _find_moved(look: _Look) -> list[int]:
     is_moved = _split(parameter, look.axis)[look.parts] != look.numbers
     if int(is_moved.sum()) <= look.zeros:
         return []
-    return list(_select(look.parts, is_moved.any(1).tolist()))
-
-
-def _select(parts: Sequence[int], flags: Sequence[bool]) -> Iterator[int]:
-    return (part for part, is_wanted in zip(parts, flags, strict=True) if is_wanted)
+    return [part for part, is_wanted in zip(look.parts, is_moved.any(1).tolist(), strict=True) if is_wanted]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import getattr_static
 from itertools import islice
 from types import FrameType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -135,22 +135,13 @@ def iter_values(value: Any, depth: int = 0) -> Iterator[Any]:
             yield item
 
 
-class OpObserver(Protocol):
-    """Sees each op before and after it runs; none of this may raise."""
-
-    def op_begins(self, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-        """Look at the arguments of an op; None if its result is of no interest."""
-
-    def op_returned(self, op: Any, result: Any) -> None:
-        """Look at the result of an op; ``op`` is what ``op_begins`` returned."""
-
-
 class OpMode(TorchFunctionMode):
     """Passes every op on as it is, and shows it to an observer; without an observer it only passes on."""
 
-    def __init__(self, observer: OpObserver) -> None:
+    def __init__(self, observer: Any) -> None:
         super().__init__()
-        self.observer: OpObserver | None = observer
+        self.observer = observer
+        """Its ``op_begins`` is called before each op, its ``op_returned`` with what that returned and the result."""
 
     def __torch_function__(
         self,

@@ -168,7 +168,7 @@ class OptimizerTracker(Follower):
         effect = "replaced" if arguments else "edited" if marks or settings or numbers else unchanged
         subject = "settings" if settings and not (marks or numbers) else "gradient"
         fields = {"hook": self._hook(step), "place": place, "effect": effect, "subject": subject}
-        is_early = STEP_HOOKS[kind].is_early(given)
+        is_early = kind == "step_pre_hook" and _gets_function(given)
         self._log(kind, step, is_early=is_early, before=(), after=(), **fields)
         step.entry = None
         if kind == "step_pre_hook":
@@ -212,36 +212,10 @@ class OptimizerTracker(Follower):
         self.trace.rows.append(StepRow(number, kind, optimizer=step.number, **fields))
 
 
-class StepPreHooks:
-    """Hooks in front of an optimizer's step."""
-
-    def reached(self, tracker: OptimizerTracker, optimizer: Optimizer) -> None:
-        """Torch is about to call these hooks: the step begins."""
-        tracker.begin(optimizer)
-
-    def is_early(self, given: tuple[Any, ...]) -> bool:
-        """Return whether the pass of the step is still to come: the step got a function that runs it."""
-        _, args, kwargs = given
-        return any(map(callable, args[1:])) or callable(kwargs.get("closure"))
-
-
-class StepPostHooks:
-    """Hooks behind an optimizer's step."""
-
-    def reached(self, tracker: OptimizerTracker, optimizer: Optimizer) -> None:
-        """Torch is about to call these hooks: the step itself is done."""
-        tracker.step_done(optimizer)
-
-    def is_early(self, given: tuple[Any, ...]) -> bool:
-        """The pass is over."""
-        return False
-
-
-STEP_HOOKS: dict[str, StepPreHooks | StepPostHooks] = {
-    "step_pre_hook": StepPreHooks(),
-    "step_post_hook": StepPostHooks(),
-}
-"""Kind of hook → what is special about it."""
+def _gets_function(given: tuple[Any, ...]) -> bool:
+    """Return whether the step of an optimizer got a function that runs its pass, which is still to come then."""
+    _, args, kwargs = given
+    return any(map(callable, args[1:])) or callable(kwargs.get("closure"))
 
 
 def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[Any, ...]:
@@ -340,7 +314,8 @@ class StepHooksDescriptor:
         tracker = self.tracker_here() if is_called_by_step() else None
         if tracker is None:
             return hooks
-        tracker.session.guard(STEP_HOOKS[self.kind].reached, tracker, optimizer)
+        reached = tracker.begin if self.kind == "step_pre_hook" else tracker.step_done
+        tracker.session.guard(reached, optimizer)
         return ObservedStepHooks(self.kind, hooks, self.tracker_here, shared=False)
 
     def __set__(self, optimizer: Optimizer, hooks: Any) -> None:

@@ -35,19 +35,6 @@ def _may_be_parameter(wanted: object) -> bool:
 class ParameterEntry:
     """What is known of one parameter."""
 
-    __slots__ = (
-        "had_grad",
-        "is_older",
-        "is_shard",
-        "is_thawed",
-        "module",
-        "name",
-        "passes",
-        "reference",
-        "requires_grad",
-        "was_trainable",
-    )
-
     def __init__(self, parameter: torch.Tensor) -> None:
         self.reference = weakref.ref(parameter)
         self.name = ""
@@ -93,8 +80,6 @@ class ParameterLedger(Follower):
         """The names of those whose graph was partly made before the recording, perhaps in a call of their module."""
         self._stood_in: set[tuple[int | None, str]] = set()
         """Module and name of the parameters in whose place another tensor was when their module was called."""
-        self._has_gap = False
-        """Whether modules may have been called unseen."""
         self._are_wanted = False
         """Whether a pass could give parameters a gradient; one that is limited to other tensors gives them none."""
 
@@ -163,14 +148,6 @@ class ParameterLedger(Follower):
             if is_older:
                 self.older.add(name)
 
-    def steps_aside(self) -> None:
-        """Note that modules may be called unseen."""
-        self._has_gap = True
-
-    def steps_back(self) -> None:
-        """Graphs that exist by now may be partly of such calls."""
-        self._first_node = next_sequence_number()
-
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget what was seen of a parameter, and the reference to it."""
         self._entries.pop(id(tensor), None)
@@ -193,7 +170,7 @@ class ParameterLedger(Follower):
             if len(entries) == 1 or not any(entry.passes or _is_filled(entry) for entry in entries):
                 self._add_called(entries[-1], self.trace.modules[module].name)
         known = {key for key, entry in self._entries.items() if entry.reference() is not None}
-        if not self._has_gap:
+        if all(note.fact != "profiled" for note in self.trace.remarks):
             self._add_given(known)
         if self.cuts is not None:
             self._add_other_leaves(self.cuts, known)

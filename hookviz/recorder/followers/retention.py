@@ -65,21 +65,9 @@ class Retention(Follower):
         is_bounded = self.keep is not None and self._pass_numbers
         if max(len(self._pass_numbers), self._call_count) >= MIN_REPEATS and not is_bounded:
             self._warned = True
-            growth = self._growth_notes()
-            if not warn_user(" ".join(note.text for note in growth)):  # if the warning fails, the notes hold it
-                for note in growth:
-                    self.notes.add(note)
-
-    def _growth_notes(self) -> list[Note]:
-        """Return notes on what grows and what helps.
-
-        ``keep`` and ``every`` count passes, and do nothing without any.
-        """
-        steps = f"{len(self.trace.rows):,}"
-        if self._pass_numbers:
-            return [Note.of("trace.grows", steps=steps, passes=f"{len(self._pass_numbers):,}")]
-        grows = [Note.of("trace.grows.calls", steps=steps, calls=f"{self._call_count:,}")]
-        return grows if self.keep is None else [*grows, Note.of("trace.grows.keep", keep=self.keep)]
+            note = Note.of("trace.grows", steps=f"{len(self.trace.rows):,}")
+            if not warn_user(note.text):  # if the warning fails, the notes hold it
+                self.notes.add(note)
 
     def _trim(self, excess: int) -> None:
         with Uninterrupted():

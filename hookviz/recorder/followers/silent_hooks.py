@@ -1,12 +1,11 @@
 """Writes at the end of a recording a row for each hook that did not fire, with what the ledger knows of its owner.
 
-Hooks on state_dict, load_state_dict and registration are followed by no recording: a note names their owners.
+Hooks on state_dict, load_state_dict and registration are followed by no recording.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import chain
 from typing import Any, TypeAlias
 
 import torch
@@ -14,22 +13,16 @@ import torch
 from hookviz.autograd import module_tree, variable_names
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.hook_entry import HookEntry, MultiGradGroup, find_user_source
-from hookviz.recorder.followers.hook_ledger import MAX_ENTRIES, HookLedger
+from hookviz.recorder.followers.hook_ledger import HookLedger
 from hookviz.recorder.followers.hook_owners import HookOwner, ModuleOwner, OptimizerOwner, TensorOwner
 from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
-from hookviz.recorder.modules.module_registry import ModuleRegistry
-from hookviz.recorder.notes import Notes
 from hookviz.recorder.passes.pass_tracker import PassTracker
 from hookviz.recorder.torch.hook_dicts import (
-    CENSUS_KINDS,
-    global_module_hook_dicts,
-    module_hook_dicts,
-    optimizer_hook_dicts,
     user_hook_entries,
 )
 from hookviz.support.user_objects import is_of
-from hookviz.trace import STEP_HOOK_KINDS, HookIdentity, UnfiredRow, identity_of
+from hookviz.trace import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.traversal import list_outer_paths
 
 MAX_HOOKS = 2_000
@@ -72,11 +65,9 @@ class SilentHooks(Follower):
 
     def _write(self, rows: list[UnfiredRow]) -> None:
         self.trace.unfired_rows += rows[:MAX_HOOKS]
-        notes = self.session.notes
-        if len(rows) > MAX_HOOKS:
-            notes.say("unfired", count=f"{len(rows):,}", most=f"{MAX_HOOKS:,}")
-        if self.ledger.missed:
-            notes.say("hooks", count=f"{self.ledger.missed:,}", most=f"{MAX_ENTRIES:,}")
+        missed = self.ledger.missed + max(len(rows) - MAX_HOOKS, 0)
+        if missed:
+            self.session.notes.say("hooks", count=f"{missed:,}")
 
     # -- older hooks
 
@@ -288,31 +279,3 @@ def _merge(parts: Sequence[UnfiredRow]) -> UnfiredRow:
         frozen=all(part.frozen for part in relevant),
         stray=all(part.stray for part in relevant),
     )
-
-
-MAX_NAMED = 3
-"""How many modules or optimizers one note names."""
-
-
-class UnobservedHooks(Follower):
-    """Notes at the end which modules and optimizers have hooks that are not followed; whether they ran is unknown."""
-
-    def __init__(self, notes: Notes, modules: ModuleRegistry, optimizers: OptimizerTracker) -> None:
-        self.notes, self.modules, self.optimizers = notes, modules, optimizers
-
-    def close(self) -> None:
-        """Add a note for each kind of hook."""
-        owners_by_kind: dict[str, list[str]] = {}
-        optimizers = [optimizer_hook_dicts(optimizer, name) for name, optimizer in self.optimizers.alive_optimizers()]
-        modules = [module_hook_dicts(module, name) for name, module in self.modules.called_or_given_modules()]
-        for hook_dict in chain(*modules, *optimizers, global_module_hook_dicts()):
-            if (
-                hook_dict.kind in CENSUS_KINDS
-                and hook_dict.kind not in STEP_HOOK_KINDS
-                and user_hook_entries(hook_dict.hooks)
-            ):
-                owner = "torch.nn.Module" if "global" in hook_dict.flags else hook_dict.on
-                owners_by_kind.setdefault(hook_dict.kind, []).append(owner)
-        for kind, owners in owners_by_kind.items():
-            on = ", ".join(owners[:MAX_NAMED] + ["…"] * (len(owners) > MAX_NAMED))
-            self.notes.say("unfollowed", kind=kind, on=on)

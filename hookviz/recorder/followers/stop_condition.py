@@ -60,20 +60,11 @@ class StopCondition(Follower):
             with self.session.lock:  # other threads may write into the trace
                 is_met = bool(self._until(Trace(self.trace)))
         except Exception as error:
-            self._report(error)
+            self.session.notes.warn(Note.of("until.error", error=f"{type(error).__name__}: {error}"))
             return None
         finally:
             self._is_asking = False
         return Note.of("until.function", number=self._number) if is_met else None
-
-    def _report(self, error: Exception) -> None:
-        """Report an exception of the user's function, each message once."""
-        text = f"{type(error).__name__}: {error}"
-        known = (dict(note.details).get("error") for note in self.trace.remarks if note.fact == "until.error")
-        if text not in known:
-            note = Note.of("until.error", error=text, number=self._number)
-            self.session.notes.add(note)
-            warn_user(note.text)
 
 
 def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note | None:
@@ -87,18 +78,18 @@ def describe_nonfinite(trace: TraceData, pass_id: int, first_row: int) -> Note |
     rows = [row for row in stored if type(row) is StepRow and row.pass_id == pass_id]
     for row in rows:
         if row.kind == "forward" and any_nonfinite(trace, row.after):
-            return _make_note(trace, pass_id, "output", trace.plain_call(row.own_call))
+            return _make_note(trace, pass_id, trace.plain_call(row.own_call))
     for node, output, value in _iter_root_values(trace, pass_id):
         if any_nonfinite(trace, value):
-            return _make_note(trace, pass_id, "loss", trace.plain_name(node, output))
+            return _make_note(trace, pass_id, trace.plain_name(node, output))
     for row in rows:
         if row.kind in ("accumulate", "returned") and any_nonfinite(trace, row.after):
-            return _make_note(trace, pass_id, "gradient", trace.plain_name(row.own_node, row.own_output))
+            return _make_note(trace, pass_id, f"{trace.plain_name(row.own_node, row.own_output)}.grad")
     return None
 
 
-def _make_note(trace: TraceData, pass_id: int, where: str, on: str) -> Note:
-    return Note.of(f"until.{where}", number=format_pass_number(trace, pass_id), on=on)
+def _make_note(trace: TraceData, pass_id: int, on: str) -> Note:
+    return Note.of("until.nan", number=format_pass_number(trace, pass_id), on=on)
 
 
 def _iter_root_values(trace: TraceData, pass_id: int) -> Iterator[tuple[int, int, int | None]]:

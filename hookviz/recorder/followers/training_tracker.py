@@ -4,10 +4,10 @@ How far a step moves the parameters is measured, and which optimizers take no st
 """
 
 import weakref
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from math import isfinite
 from operator import is_
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -25,7 +25,6 @@ from hookviz.recorder.fingerprint import Mark, mark_of
 from hookviz.recorder.follower import Follower
 from hookviz.recorder.followers.gradient_edits import GradientEdits
 from hookviz.recorder.modules.module_registry import ModuleRegistry
-from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, make_notifier
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace import GroupRow, ModuleRow, TraceData
 from hookviz.trace.training_rows import ParameterRow, UpdateRow
@@ -413,18 +412,3 @@ class OptimizerGroups(Follower):
         self.trace.groups += [row._replace(optimizer=number) for row in entry.rows]
         for parameter in entry.held:
             self._training.note_holder(parameter, number)
-
-
-class _RecordingWithGroups(Protocol):
-    """The part of a recording that the method of optimizers needs."""
-
-    groups: OptimizerGroups
-
-
-def observe_groups(here: Here) -> Callable[[Any, ActiveFlag], Any]:
-    """Return a factory that wraps ``Optimizer.add_param_group``, which each optimizer calls while it is made."""
-
-    def group_added(recording: _RecordingWithGroups, _: None, optimizer: Optimizer, *__: Any) -> None:
-        recording.groups.add(optimizer)
-
-    return make_notifier(here, group_added)

@@ -72,7 +72,7 @@ class CallTracker:
             self.observers.observe(module, call.dict_observers)
             self._push(call, stack, number, labelled)
             self.owners.add_parameters(parameters, call.index)
-            self.log.add_step("call", call.index, after=measured, in_backward=call.in_backward)
+            self.log.add_step("call", call.index, after=measured)
         except BaseException:
             self.end(call, depth)
             raise
@@ -207,7 +207,7 @@ class CallTracker:
         call = self.innermost()
         name = self.compiled.begin(region, call)
         self.log.add_step("compiled", None if call is None else call.index, region=name)
-        self.observers.suspend(only_shared=True)
+        self.observers.suspend()
 
     def renumber(self, calls: Mapping[int, int], hooks: Mapping[int, int]) -> None:
         """Renumber calls and hooks (old → new), and forget those that are not in the mappings."""
@@ -221,10 +221,9 @@ class CallTracker:
         called = self.modules.called_ids
         for name, modules in self._models:
             if not modules & called and not self.session.notes.has("profiled"):
-                maker = self.followed.maker
-                key = "uncalled.compiled" if self.compiled.names else "uncalled.stand_in" if maker else "uncalled"
-                self.session.notes.say(key, model=name, **({"maker": maker} if key == "uncalled.stand_in" else {}))
-        self.followed.add_notes(self.session.notes)
+                self.session.notes.say("uncalled.compiled" if self.compiled.names else "uncalled", model=name)
+        if self.followed.outer is not None:
+            self.session.notes.say("part", outer=self.followed.outer)
         self.observers.close()
         self.flow.clear()
         self._running.clear()

@@ -1,17 +1,12 @@
 """The modules that a recording follows, and whether they are only a part of a model."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch.autograd.graph import Node
 
 from hookviz.autograd import graph, module_tree
 from hookviz.autograd.identity_map import IdentityMap
-from hookviz.recorder.torch.compiled_regions import find_maker, list_made_parameters
-
-if TYPE_CHECKING:
-    from hookviz.recorder.notes import Notes
 
 Module = torch.nn.Module
 
@@ -30,10 +25,6 @@ class FollowedModules:
         """Module → True if it was called and they are no part of it."""
         self.outer: str | None = None
         """The class of the model of which they are a part; None for whole models."""
-        self.maker = ""
-        """What made a module of one of them that was called instead: ``torch.jit.trace``, for example."""
-        self.node_count = self.observed_count = 0
-        """Number of nodes in the last pass, and of observed nodes among them."""
 
     def __contains__(self, module: Module) -> bool:
         return not self._ids or id(module) in self._ids
@@ -51,12 +42,6 @@ class FollowedModules:
             self.outer = type(module).__name__
         else:
             self._others.put(module, True)
-            self.maker = self.maker or self._find_maker(module)
-
-    def _find_maker(self, module: Module) -> str:
-        maker = find_maker(module)
-        parameters = list_made_parameters(module) if maker else ()
-        return maker if any(id(parameter) in self._parameters for parameter in parameters) else ""
 
     def _is_larger(self, module: Module) -> bool:
         """Whether a module holds one that is followed, and parameters of others; a wrapper such as DDP has none."""
@@ -68,10 +53,3 @@ class FollowedModules:
         """Return the ``id`` of each AccumulateGrad node of their parameters, which may be used without a call."""
         leaves = ((id(node), graph.leaf_of(node)) for node in nodes)
         return {key for key, leaf in leaves if leaf is not None and id(leaf) in self._parameters}
-
-    def add_notes(self, notes: "Notes") -> None:
-        """Add notes about the modules and nodes that were left out."""
-        if self.outer is not None and self.node_count:
-            notes.say("part", outer=self.outer, seen=self.observed_count, nodes=self.node_count)
-        elif self.outer is not None:
-            notes.say("part.forward", outer=self.outer)

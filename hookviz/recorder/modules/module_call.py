@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import torch
 
-from hookviz.autograd.torch_internals import GLOBAL_CALL_DICTS, MODULE_HOOKS, StopRecomputation
+from hookviz.autograd.torch_internals import StopRecomputation
 from hookviz.recorder.exception_tracker import describe_exception, exception_text
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.modules.arguments import ArgumentProbe, PytreeLeaf, labelled_arguments, labelled_leaves
@@ -20,8 +20,7 @@ from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.session import Session, is_outermost
 from hookviz.recorder.torch.compiled_regions import is_restoring_saved_tensors
 from hookviz.recorder.torch.grad_modes import requires_grad
-from hookviz.support.source_code import describe_function
-from hookviz.trace import HookPlace, Note, StepKind, StepRow
+from hookviz.trace import HookPlace, StepKind, StepRow
 
 
 class CallLog:
@@ -71,12 +70,6 @@ class CallLog:
         else:
             self.add_step("exception", call, hook=hook, **describe_exception(error))
 
-    def add_unobserved(self, call: int, hooks: Sequence[Hook]) -> None:
-        """Add a step for each of ``hooks``: they ran without being observed, so their effects are unknown."""
-        on = self.trace.plain_call(call)
-        for hook in hooks:
-            self.add_step("unobserved", call, note=Note.of("trace.unseen", hook=describe_function(hook)[0], on=on))
-
 
 def _leaf_labels(leaves: Sequence[PytreeLeaf] | None) -> tuple[str, ...]:
     return tuple([leaf.label for leaf in leaves]) if leaves else ()
@@ -114,13 +107,6 @@ class ModuleCall:
         """Whether it has called other modules."""
         self.is_failing = False
         """Whether an exception is propagating, so that torch runs only the hooks with ``always_call=True``."""
-        self.had_no_hooks = not (
-            any(map(len, GLOBAL_CALL_DICTS)) or any(map(module.__dict__.get, MODULE_HOOKS.values()))
-        )
-        """Whether the module had no hooks of any kind when the call began.
-
-        Then torch ignores hooks added later in the call.
-        """
 
     # -- what the observers report
 
@@ -181,8 +167,6 @@ class ModuleCall:
         """Record that the module's own forward has returned."""
         self.forward_logged = True
         self.log.add_step("forward", self.index, after=outputs)
-        if not self.had_no_hooks:
-            self.log.add_unobserved(self.index, self.observers.unobserved_hooks(self.module))
 
     def log_exception(self, error: BaseException, hook: int | None = None) -> None:
         """Record an exception that was raised in the call. Only the innermost call that it leaves writes a step."""
@@ -201,8 +185,7 @@ class ModuleCall:
         """Record a last hook that has no observer after it: ``outputs`` is what it left."""
         for dict_observer, iteration, entries in self._unfinished_dicts():
             del self.running[dict_observer]
-            if len(entries) > 1:
-                self.log.add_unobserved(self.index, [hook for _, hook in entries])
+            if len(entries) > 1:  # a program put them into the dict past torch's methods while it ran
                 continue
             same_places = zip(iteration.last, outputs, strict=False)
             now = [_keep_identity(*pair) for pair in same_places] + outputs[len(iteration.last) :]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from hookviz.autograd.torch_internals import ForwardHooks, forward_hooks, global_forward_hooks
+from hookviz.autograd.torch_internals import ForwardHooks, forward_hooks
 from hookviz.recorder.hook_observer import Hook, HookDictObserver, release_observers
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import runs_eagerly
@@ -143,21 +143,10 @@ class ModuleObserverRegistry:
             with Uninterrupted():
                 self._observers_by_dict[id(hooks)].trim_end()
 
-    def unobserved_hooks(self, module: Module) -> list[Hook]:
-        """Return the forward hooks of ``module``, and the global ones, that were added unnoticed while it ran."""
-        dicts = [global_forward_hooks, module._forward_hooks]
-        hooks = [
-            hook for hook_dict in dicts if id(hook_dict) not in self._observers_by_dict for hook in hook_dict.values()
-        ]
-        return [hook for hook in hooks if not HookDictObserver.is_observer(hook)]
-
-    def suspend(self, *, only_shared: bool = False) -> None:
-        """Take out the observers for a while.
-
-        ``only_shared``: those of global hooks, which a compiled region would compile along with the hooks.
-        """
+    def suspend(self) -> None:
+        """Take out the observers of global hooks, which a compiled region would compile along with the hooks."""
         for dict_observer in self._observers_by_dict.values():
-            if dict_observer.shared or not only_shared:
+            if dict_observer.shared:
                 dict_observer.uninstall()
 
     def resume(self) -> None:

@@ -180,15 +180,6 @@ class ModuleRegistry:
         """Return the models that the recording was given and that still exist."""
         return [model for reference in self.given if (model := reference()) is not None]
 
-    def called_or_given_modules(self) -> list[tuple[str, Module]]:
-        """Return (name, module) for every module that was called, and for all modules in the given models."""
-        modules_by_id = {id(module): (name, module) for name, module in self.alive_modules()}
-        for model in self.given_models():
-            root = self.name_model(model)
-            for path, module in module_tree.named_modules(model):
-                modules_by_id.setdefault(id(module), (f"{root}.{path}" if path else root, module))
-        return list(modules_by_id.values())
-
     def name_within(self, root: Module, module: Module) -> str:
         """Return the name of a module in ``root``; if it has none, its model is named now."""
         if self.known_name(module) is None:

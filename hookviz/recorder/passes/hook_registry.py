@@ -62,7 +62,7 @@ class HookRegistry:
 
     def _add_row(self, dict_observer: HookDictObserver, key: Any, hook: Hook) -> int:
         unwrapped = self.unwrap(hook)
-        kind, function = unwrapped.kind_in(dict_observer.kind), unwrapped.function
+        kind, function = unwrapped.kind or dict_observer.kind, unwrapped.function
         if kind not in MODULE_HOOK_KINDS:
             return add_hook_row(self.trace, self.pass_id, kind, dict_observer.node, dict_observer.output, key, function)
         call: int | None

@@ -1,6 +1,5 @@
 """Observers on the nodes of a pass: one behind each node, and one in front where that is not enough."""
 
-from collections import OrderedDict
 from typing import Any
 
 from torch.autograd.graph import Node
@@ -63,16 +62,6 @@ class NodeObserver(Observer):
             self.session.report_internal_error(error)
 
 
-class NodeHookDict(dict[Any, Any]):
-    """A node's hook dict like torch's, which is made in half the time. Handles refer to it weakly."""
-
-    __slots__ = ("__weakref__",)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy as torch's own dict, also when pickled with a handle."""
-        return OrderedDict, (user_hook_entries(self),)
-
-
 class NodeObservers:
     """Observes the nodes of one pass.
 
@@ -89,8 +78,6 @@ class NodeObservers:
         self.observer: NodeObserver
         self._dicts: list[Dict] = []
         """The hook dict behind each node, in the order of the nodes."""
-        self._suspended: list[Dict] = []
-        """Those from which the observer is taken out for a while."""
         self._numbers: dict[int, int] = {}
         """``id`` of such a dict → its node, filled on first use."""
         self._observes_all = False
@@ -169,22 +156,11 @@ class NodeObservers:
         else:  # torch has not given the dict to its node yet: an observer would get another dict
             self.session.passes.nodes_got_hooks = True
 
-    def suspend(self) -> None:
-        """Take out the observers behind the nodes for a while."""
-        self._suspended = [hooks for hooks in self._dicts if hooks.pop(self.observer, None) is not None]
-
-    def resume(self) -> None:
-        """Put back the observers that were taken out."""
-        for hooks in self._suspended:
-            hooks[self.observer] = self.observer
-        self._suspended = []
-
     def uninstall(self) -> None:
         """Remove the observers behind the nodes. Those in front are removed with their dict observers."""
         for hooks in self._dicts:  # as many as ``install`` got to
             hooks.pop(self.observer, None)
         self._dicts.clear()
-        self._suspended.clear()
         self._numbers.clear()
 
 

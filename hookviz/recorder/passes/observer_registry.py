@@ -20,7 +20,6 @@ from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.passes.pass_observer import RunningPass
 from hookviz.recorder.session import PassStack, Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
-from hookviz.recorder.torch.unwrapped_hooks import ModuleHooks
 from hookviz.support.interpreter import Uninterrupted
 
 
@@ -75,7 +74,7 @@ class ObserverRegistry:
             for _, hook in dict_observer.user_hooks():
                 unwrapped = running_pass.observer.hooks.unwrap(hook)
                 # The compiler makes such a hook without a module, for one that it compiled.
-                if isinstance(unwrapped, ModuleHooks) and unwrapped.module is not None:
+                if unwrapped.calls_others and unwrapped.module is not None:
                     ends.setdefault(unwrapped.function, {})[unwrapped.at_output] = dict_observer
         for hook, dict_observers in ends.items():
             # If no input requires a gradient, there is no node at the inputs, and both lists run at the output.
@@ -123,18 +122,6 @@ class ObserverRegistry:
             self._observers_by_dict[id(hooks)].install()
         for running_pass in self.session.passes:
             running_pass.observer.checks_each_gradient = True
-
-    def suspend(self) -> None:
-        """Take all observers out of their dicts for a while."""
-        with Uninterrupted():
-            for dict_observer in self._observers_by_dict.values():
-                dict_observer.uninstall()
-
-    def resume(self) -> None:
-        """Put them back. Iterations that are running are not affected."""
-        with Uninterrupted():
-            for dict_observer in self._observers_by_dict.values():
-                dict_observer.install()
 
     def release(self, running_pass: RunningPass) -> None:
         """Remove the observers that no other pass uses, at the end of a pass."""

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Container, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.node_numbering import NodeNumbers
@@ -247,34 +247,10 @@ def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[NodeOutput]) ->
     return leading
 
 
-class PassNodeObservers(Protocol):
-    """What a running pass needs of the observers on its nodes."""
-
-    def install(self, running_pass: "RunningPass", everywhere: bool) -> None:
-        """Install the observers."""
-
-    def observe_all_nodes(self, running_pass: "RunningPass") -> None:
-        """Put an observer in front of every node."""
-
-    def hook_registered(self, running_pass: "RunningPass", hooks: dict[Any, Any]) -> None:
-        """Handle a hook that was added to a node during the pass."""
-
-    def suspend(self) -> None:
-        """Take out the observers for a while."""
-
-    def resume(self) -> None:
-        """Put back the observers that were taken out."""
-
-    def uninstall(self) -> None:
-        """Remove the observers."""
-
-
 class RunningPass:
     """A running pass, with everything that has to be released when it ends."""
 
-    def __init__(
-        self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: PassNodeObservers
-    ) -> None:
+    def __init__(self, trace: TraceData, owners: GraphOwners, numbering: NodeNumbers, node_observers: Any) -> None:
         self.snapshot = GraphSnapshot(trace, numbering)
         self.observer = PassObserver(trace, self.snapshot, owners)
         self.node_observers = node_observers

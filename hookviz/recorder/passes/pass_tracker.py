@@ -3,10 +3,11 @@
 Observers are put into the graph before each pass and removed after it.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -17,6 +18,7 @@ from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
 from hookviz.autograd.torch_internals import DisableTorchFunction, next_sequence_number, saved_tensor_hooks
 from hookviz.recorder.fingerprint import Gradients
 from hookviz.recorder.follower import Followers, PassStart
+from hookviz.recorder.followers.distributed import RankTracker
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.nonfinite_values import measure_unread_leaves
 from hookviz.recorder.passes.node_observers import NodeObservers
@@ -36,16 +38,6 @@ def _describe_unobserved(error: Exception) -> Note:
     return Note.of("trace.trouble", error=f"{type(error).__name__}: {error}")
 
 
-class Ranks(Protocol):
-    """What a pass has to know of the other processes of ``torch.distributed``."""
-
-    def is_distributed(self) -> bool:
-        """Return whether this process is one of several that compute together."""
-
-    def gathered_parameters(self) -> Mapping[str, torch.Tensor]:
-        """Map names to the leaves that were gathered for a pass and have no names of their own."""
-
-
 class PassTracker:
     """Observes each backward pass from begin to end. None of its methods may raise."""
 
@@ -54,7 +46,7 @@ class PassTracker:
         session: Session,
         names: Mapping[str, torch.Tensor],
         calls: CallTracker,
-        ranks: Ranks,
+        ranks: RankTracker,
         followers: Followers,
     ) -> None:
         self.session, self.trace, self.names = session, session.trace, names
@@ -70,7 +62,7 @@ class PassTracker:
         self._last_begun = 0
         """Number of steps when the last pass began."""
         self._first_node: int = next_sequence_number()
-        """Sequence number of the first node of which all hooks were seen: made since the recording began or went on."""
+        """Sequence number of the first node of which all hooks were seen: made since the recording began."""
         self._next_node = self._first_node
         """Sequence number of the first node that could be made since the last pass began."""
 
@@ -98,7 +90,8 @@ class PassTracker:
     def _end_interrupted(self) -> None:
         """End a pass of this thread that an interrupt has kept from being ended, before the next pass begins."""
         if self.session.passes and is_outermost():
-            for running_pass in self.session.passes.in_this_thread():
+            here = threading.get_ident()
+            for running_pass in [one for one in self.session.passes if one.thread == here]:
                 self.end(running_pass)
 
     def _open_pass(self, roots: Sequence[Any], gradients: Gradients, inputs: Sequence[Any]) -> RunningPass | None:
@@ -140,7 +133,6 @@ class PassTracker:
         select = self.owners.followed_nodes if self.followed.are_part else None
         places = snapshot.capture(roots, names, select)
         self.followers.tell("pass_begins", PassStart(running_pass, roots, names, inputs))
-        self.followed.node_count, self.followed.observed_count = len(snapshot.all_nodes), len(snapshot.nodes)
         self.late_hooks.mark_retained(snapshot)
         observer.on_accumulate = partial(self.followers.tell, "accumulated")
         observer.checks_each_gradient = len(snapshot.nodes) <= SMALL_GRAPH
@@ -224,21 +216,6 @@ class PassTracker:
         self.session.attempt(measure_unread_leaves, self.trace, snapshot)
         self.followers.tell("pass_ended", snapshot)
         self.followers.tell("rows_may_move", False)
-
-    # -- a profiler that follows each Python call runs
-
-    def step_aside(self) -> None:
-        """Take the observers of running passes out of the graph."""
-        for running_pass in self.session.passes:
-            running_pass.node_observers.suspend()
-        self.observers.suspend()
-
-    def step_back(self) -> None:
-        """Put them back. Hooks may have been registered unseen on the graphs that exist by now."""
-        self._first_node = next_sequence_number()
-        self.observers.resume()
-        for running_pass in self.session.passes:
-            running_pass.node_observers.resume()
 
     # -- values, and the end of the recording
 

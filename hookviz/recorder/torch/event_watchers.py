@@ -4,20 +4,15 @@ from collections.abc import Set
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.autograd.graph
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.recorder.torch.instrumentation import PassiveWatcher
+from hookviz.recorder.torch.instrumentation import Watcher
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
 
-begin_noticing_nodes = getattr(getattr(torch.autograd.graph, "node_creation_hook", None), "__enter__", None)
-"""Public since 2.14; instrumented, to notice that a hook gets each new node from now on."""
-
-
-class _Announcer(PassiveWatcher):
+class _Announcer(Watcher):
     """A watcher that knows the open recordings."""
 
     def __init__(self, recordings: "Set[Recording]") -> None:
@@ -32,15 +27,6 @@ class SavingWatcher(_Announcer):
         for recording in tuple(self.recordings):
             recording.passes.packs_saved_tensors = True
             recording.guard(recording.session.notes.add_hooks_that_begin, hooks)
-
-
-class NodeCreationWatcher(_Announcer):
-    """Notifies all recordings that a hook gets each node that is made from now on."""
-
-    def enter(self, hooks: Any) -> None:
-        """Handle the begin of ``node_creation_hook``."""
-        for recording in tuple(self.recordings):
-            recording.guard(recording.session.notes.add_node_creation_hook, hooks)
 
 
 class RemovalWatcher(_Announcer):

@@ -2,18 +2,10 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any
 
-
-class Guarded(Protocol):
-    """The part of a recording that a replaced function needs."""
-
-    def guard(self, act: Callable[..., Any], *arguments: Any) -> Any:
-        """Call one of our own functions, and report its exceptions instead of raising them to the user."""
-
-
-Here = Callable[[], Guarded | None]
-"""Returns the recording to notify of what the calling thread does."""
+Here = Callable[[], Any]
+"""Returns the recording to notify of what the calling thread does, or None."""
 Notify = Callable[..., None]
 """Is called with the recording, the result of the function, and its arguments."""
 
@@ -74,28 +66,25 @@ class Replacement:
         return vars(self.owner).get(self.name, _ABSENT)
 
 
-def notify_after(function: Callable[..., Any], here: Here, notify: Notify) -> Callable[..., Any]:
-    """Wrap ``function`` to notify the recording after each call. Tracebacks of its exceptions show no frame of ours."""
-
-    @wraps(function)
-    def notifying(*arguments: Any, **options: Any) -> Any:
-        try:
-            result = function(*arguments, **options)
-        except BaseException as error:
-            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-            raise
-        recording = here()
-        if recording is not None:
-            recording.guard(notify, recording, result, *arguments, *options.values())
-        return result
-
-    return notifying
-
-
 def make_notifier(here: Here, notify: Notify) -> Callable[[Any, ActiveFlag], Any]:
-    """Return a factory that wraps the current function with ``notify_after``."""
+    """Return a factory that wraps a function to notify the recording after each call.
 
-    def make(original: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
-        return notify_after(original, lambda: here() if active.on else None, notify)
+    Tracebacks of its exceptions show no frame of ours.
+    """
+
+    def make(function: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
+        @wraps(function)
+        def notifying(*arguments: Any, **options: Any) -> Any:
+            try:
+                result = function(*arguments, **options)
+            except BaseException as error:
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+                raise
+            recording = here() if active.on else None
+            if recording is not None:
+                recording.guard(notify, recording, result, *arguments, *options.values())
+            return result
+
+        return notifying
 
     return make

@@ -28,8 +28,6 @@ from hookviz.support.messages import _
 Dict = dict[Any, Callable[..., Any]]
 
 _GLOBAL_MODULE_DICTS = {**GLOBAL_MODULE_HOOKS, **REGISTRATION_HOOKS}
-CENSUS_KINDS = (*SAVING_HOOKS, "step_pre_hook", "step_post_hook", *REGISTRATION_HOOKS)
-"""Kinds of hooks that the census lists in addition to those that fire in a pass."""
 
 
 class HookDict(NamedTuple):

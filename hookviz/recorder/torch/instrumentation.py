@@ -10,18 +10,22 @@ import __future__
 
 import ast
 import inspect
+from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any, Protocol
+from typing import Any
 
 
-class Watcher(Protocol):
-    """Is called at the begin and the end of each call of a function. It may raise nothing but an interrupt."""
+class Watcher:
+    """Is called at the begin and the end of each call of a function. It may raise nothing but an interrupt.
 
-    def enter(self, *given: Any) -> Any:
-        """Handle the begin of a call with these arguments. The result is the first argument of the other methods."""
+    ``enter`` of a subclass gets the arguments of the call; what it returns is the first argument of the other methods.
+    """
+
+    enter: Callable[..., Any]
 
     def returning(self, seen: Any, result: Any) -> Any:
         """Handle a ``return`` of the function: ``result`` must be returned unchanged."""
+        return result
 
     def fail(self, seen: Any, error: BaseException) -> None:
         """Handle an exception that leaves the function."""
@@ -30,8 +34,8 @@ class Watcher(Protocol):
         """Handle the end of the call; after an interrupt this may be called twice."""
 
 
-_WATCHER, _ORIGINAL = "the watcher of hookviz", "the function as it was"
-"""Constants in the compiled code, which are then replaced by the objects that they stand for."""
+_WATCHER = "the watcher of hookviz"
+"""A constant in the compiled code, which is then replaced by the watcher."""
 # A kept traceback holds the frame and its variables, so the variable is cleared at the end.
 _WATCHER_CALLS = f"""
 _hookviz = {_WATCHER!r}.enter()
@@ -50,20 +54,6 @@ finally:
 """
 
 _FUTURE = __future__.annotations.compiler_flag
-
-
-class PassiveWatcher:
-    """A watcher that does nothing, for subclasses to override what they need."""
-
-    def returning(self, _: Any, result: Any) -> Any:
-        """Return ``result``."""
-        return result
-
-    def fail(self, _: Any, error: BaseException) -> None:
-        """Ignore the exception."""
-
-    def leave(self, _: Any) -> None:
-        """Ignore the end."""
 
 
 class Instrumented:
@@ -92,45 +82,14 @@ class Instrumented:
 def instrumented_code(function: FunctionType, watcher: Watcher) -> CodeType:
     """Return the code of ``function`` with calls of ``watcher`` in it.
 
-    If the source cannot be read (in a frozen program), the old code runs in a second frame below the first.
+    Raises:
+        OSError, SyntaxError, StopIteration: the source cannot be read, or does not belong to the code.
     """
     original = function.__code__
-    try:
-        code = _compile_from_source(original)
-    except _UNREADABLE:
-        original_function = FunctionType(
-            original, function.__globals__, original.co_name, function.__defaults__, function.__closure__
-        )
-        original_function.__kwdefaults__ = function.__kwdefaults__
-        source = f"def {original.co_name}(*args, **kwargs):\n    return {_ORIGINAL!r}.__call__(*args, **kwargs)"
-        code = _compile_with_watcher(source, original.co_firstlineno, original)
-        code = _replace_constants(code, {_ORIGINAL: original_function})
-    return _replace_constants(code, {_WATCHER: watcher}).replace(co_qualname=original.co_qualname)
-
-
-def has_readable_source(function: Any) -> bool:
-    """Return whether ``function`` can be instrumented in its own frame, rather than with a second one."""
-    try:
-        _compile_from_source(function.__code__)
-    except _UNREADABLE:
-        return False
-    return True
-
-
-_UNREADABLE = (OSError, SyntaxError, StopIteration)
-"""Exceptions if the source of a function cannot be read, or does not belong to its code."""
-
-
-def _compile_from_source(original: CodeType) -> CodeType:
     lines, first = inspect.getsourcelines(original)
-    return _compile_with_watcher("".join(lines), first, original)
-
-
-def _replace_constants(code: CodeType, constants: dict[str, Any]) -> CodeType:
-    """Replace text constants of ``code`` by the objects that they stand for."""
-    return code.replace(
-        co_consts=tuple(constants.get(const, const) if type(const) is str else const for const in code.co_consts)
-    )
+    code = _compile_with_watcher("".join(lines), first, original)
+    constants = tuple(watcher if type(one) is str and one == _WATCHER else one for one in code.co_consts)
+    return code.replace(co_consts=constants, co_qualname=original.co_qualname)
 
 
 def _compile_with_watcher(source: str, first: int, original: CodeType) -> CodeType:

@@ -8,13 +8,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
-import torch.autograd.profiler as profiler
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.autograd.torch_internals import PROFILER_STARTS, PROFILER_STOPS, TENSOR_HOOKS
+from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.passes.node_observers import PROBE, NodeHookDict, ProbeResult
-from hookviz.recorder.torch.function_replacement import ActiveFlag, Notify, Replacement, make_notifier
+from hookviz.recorder.passes.node_observers import PROBE, ProbeResult
+from hookviz.recorder.torch.function_replacement import ActiveFlag
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
@@ -26,15 +25,6 @@ Observing: TypeAlias = Callable[[Callable[..., Any], ActiveFlag], Any]
 
 
 # -- a hook is registered on a tensor, a node or a module
-
-
-def notify_registration(here: Here, notify: Callable[..., None]) -> Observing:
-    """Make a registering function of torch's notify the recording of the object it registers on."""
-    return make_notifier(here, _with_first_argument(notify))
-
-
-def _with_first_argument(notify: Callable[..., None]) -> Notify:
-    return lambda recording, _, *arguments: notify(recording, *arguments[:1])
 
 
 def observe_handles(here: Here) -> Observing:
@@ -61,7 +51,7 @@ def observe_node_hooks(here: Here) -> Observing:
             if hook is PROBE:
                 raise ProbeResult(backward_hooks)
             if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
-                hooks = NodeHookDict() if backward_hooks is None else backward_hooks
+                hooks = OrderedDict() if backward_hooks is None else backward_hooks
                 hooks[hook] = hook
                 return hooks, hooks
             hooks, handle = register(backward_hooks, hook)
@@ -75,7 +65,7 @@ def observe_node_hooks(here: Here) -> Observing:
     return make
 
 
-def tensor_hook_added(kind: str, recording: "Recording", tensor: torch.Tensor) -> None:
+def tensor_hook_added(kind: str, recording: "Recording", _: Any, tensor: torch.Tensor, *__: Any) -> None:
     """Notify a recording of a hook of a ``kind`` that was just added to a tensor."""
     hooks = getattr(tensor, TENSOR_HOOKS[kind])
     is_late = tensor.grad_fn is not None and recording.passes.numbering.find(tensor) is not None
@@ -94,13 +84,10 @@ def follows_python_calls() -> bool:
     return type(sys.getprofile()).__name__ == _FOLLOWER
 
 
-def replace_switches(starts: Callable[[], None], stopped: Callable[[], None]) -> tuple[Replacement, Replacement]:
-    """Return replacements that call ``starts`` before such a profiler starts, and ``stopped`` after any has stopped.
+def observe_profiler(starts: Callable[[], None]) -> Observing:
+    """Make torch call ``starts`` before such a profiler starts, when it does not profile: it is in no profile."""
 
-    Torch runs the two functions while it does not profile: what they call is in no profile.
-    """
-
-    def observe_start(start: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
+    def make(start: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
         @wraps(start)
         def observed_start() -> None:
             settings: Any = sys._getframe(1).f_locals.get("self")
@@ -110,19 +97,7 @@ def replace_switches(starts: Callable[[], None], stopped: Callable[[], None]) ->
 
         return observed_start
 
-    def observe_stop(stop: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
-        @wraps(stop)
-        def observed_stop() -> None:
-            stop()
-            if active.on:
-                stopped()
-
-        return observed_stop
-
-    return (
-        Replacement(profiler, PROFILER_STARTS, observe_start),
-        Replacement(profiler, PROFILER_STOPS, observe_stop),
-    )
+    return make
 
 
 # -- copies and pickles are made while a module call runs: observers are kept out of them

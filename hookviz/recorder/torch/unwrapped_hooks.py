@@ -1,6 +1,6 @@
 """What a hook on a graph is: the function that a person registered, or what torch registered on their behalf."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -8,95 +8,39 @@ from hookviz.autograd.torch_internals import OUTPUT_HOOK, LegacyModuleHook, Modu
 from hookviz.support.wrapped_functions import closure_variables
 
 
-class UnwrappedHook:
-    """A hook that a person registered directly on a tensor or a node."""
+class UnwrappedHook(NamedTuple):
+    """A hook of a tensor or a node: registered by a person, or by torch on their behalf."""
 
+    function: Any
+    """The user's function; of torch's own hook that calls a module's full backward hooks what holds the lists of them.
+    """
     kind: str | None = None
     """The kind of its steps, if it is not that of the dict that holds it."""
-    is_of_module = False
-    """Whether torch put it there for a hook of a module."""
-    calls_others = False
-    """Whether it runs functions of the user's that have observers of their own."""
     module: Any = None
     """The module that it was registered on, if torch keeps it."""
+    is_of_module: bool = False
+    """Whether torch put it there for a hook of a module."""
+    calls_others: bool = False
+    """Whether it runs functions of the user's that have observers of their own: full backward hooks of a module."""
+    at_output: bool = False
+    """Whether such a hook is on the node of the module's output, rather than on the one of its inputs."""
     state: Any = None
     """What the parts of a multi-grad hook share: its progress by graph task."""
-    waits = False
+    waits: bool = False
     """Whether it runs only once all of its gradients have arrived."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-        """The user's function."""
-
-    def kind_in(self, kind: str) -> str:
-        """Return the kind of its steps, in a dict of hooks of this kind."""
-        return self.kind or kind
 
     def has_run(self, task: int, fired: set[int]) -> bool:
         """Return whether the user's function has run in this graph task, now that torch has called the hook.
 
-        ``fired`` has the ids of what such hooks shared that have run in this pass.
+        ``fired`` has the ids of what the parts of multi-grad hooks share that have run in this pass.
         """
-        return True
-
-
-class LegacyHook(UnwrappedHook):
-    """A hook of ``register_backward_hook``, on the node of the module's output."""
-
-    kind = "backward_hook"
-    is_of_module = True
-
-    def __init__(self, hook: LegacyModuleHook) -> None:
-        super().__init__(hook.hook)
-        self.module = hook.module() if hook.with_module else None
-
-
-class ModuleHooks(UnwrappedHook):
-    """Torch's own hook that calls a module's full backward hooks; its function holds the lists of them."""
-
-    kind = "module"
-    is_of_module = True
-    calls_others = True
-
-    def __init__(self, owner: ModuleBackwardHook, at_output: bool) -> None:
-        super().__init__(owner)
-        self.module = owner.module
-        self.at_output = at_output
-        """Whether it is on the node of the module's output, rather than on the one of its inputs."""
-
-    def has_run(self, task: int, fired: set[int]) -> bool:
-        """Observers in the lists report each function."""
-        return False
-
-
-class MultiGradPart(UnwrappedHook):
-    """What torch registers on each of a multi-grad hook's tensors."""
-
-    kind = "multi_grad_hook"
-
-    def __init__(self, function: Any, state: Any) -> None:
-        super().__init__(function)
-        self.state = state
-
-
-class PartThatWaits(MultiGradPart):
-    """A part of a multi-grad hook that runs at the last of its gradients."""
-
-    waits = True
-
-    def has_run(self, task: int, fired: set[int]) -> bool:
-        """Torch drops the count after the last gradient."""
-        return task not in self.state
-
-
-class PartOfAny(MultiGradPart):
-    """A part of a multi-grad hook that runs at the first of its gradients."""
-
-    def has_run(self, task: int, fired: set[int]) -> bool:
-        """The part that torch calls first runs the function."""
-        is_first = id(self.state) not in fired
+        if self.calls_others:
+            return False  # observers in the lists report each function
+        if self.waits:
+            return task not in self.state  # torch drops the count after the last gradient
+        is_known = self.state is not None and id(self.state) in fired
         fired.add(id(self.state))
-        return is_first
+        return not is_known  # of several parts, the one that torch calls first runs the function
 
 
 def unwrap_hook(hook: Any) -> UnwrappedHook:
@@ -106,17 +50,18 @@ def unwrap_hook(hook: Any) -> UnwrappedHook:
     True
     """
     if isinstance(hook, LegacyModuleHook):
-        return LegacyHook(hook)
+        return UnwrappedHook(hook.hook, "backward_hook", hook.module() if hook.with_module else None, is_of_module=True)
     name = getattr(getattr(hook, "__code__", None), "co_qualname", "")
     if name.startswith("BackwardHook."):
         owner = closure_variables(hook).get("self")
         if isinstance(owner, ModuleBackwardHook):
-            return ModuleHooks(owner, name.startswith(f"BackwardHook.{OUTPUT_HOOK}"))
+            at_output = name.startswith(f"BackwardHook.{OUTPUT_HOOK}")
+            return UnwrappedHook(owner, "module", owner.module, True, True, at_output)
     if name.startswith("register_multi_grad_hook."):
         variables = closure_variables(hook)
-        if "count" in variables:
-            return PartThatWaits(variables["fn"], variables["count"])
-        return PartOfAny(variables["fn"], variables["ran_hook"])
+        waits = "count" in variables
+        state = variables["count" if waits else "ran_hook"]
+        return UnwrappedHook(variables["fn"], "multi_grad_hook", state=state, waits=waits)
     return UnwrappedHook(hook)
 
 
@@ -131,7 +76,7 @@ def user_function(hook: Any) -> Any:
 
 def is_multi_grad_part(hook: Any) -> bool:
     """Return whether a hook is one of the parts of a multi-grad hook, which torch registers on each of its tensors."""
-    return isinstance(unwrap_hook(hook), MultiGradPart)
+    return unwrap_hook(hook).state is not None
 
 
 def tensor_index(hook: Any) -> int | None:
