@@ -1,4 +1,7 @@
-"""The engine of lesson 10 agrees with torch on gradients and on the order of hooks; faulty engines do not."""
+"""The engine of lesson 10 agrees with torch on gradients and on the order of hooks.
+
+That the comparison finds faulty engines, the wrong answers to exercises 10.3 to 10.7 show.
+"""
 
 import sys
 from typing import Any
@@ -30,9 +33,9 @@ def names_in(source: str) -> dict[str, Any]:
     return namespace
 
 
-def small_engine(source: str = SOURCE) -> SmallEngine:
-    """The engine of the lesson, or a changed one."""
-    names = names_in(source)
+def small_engine() -> SmallEngine:
+    """The engine of the lesson."""
+    names = names_in(SOURCE)
     return SmallEngine(value=names["Value"], backward=names["backward"])
 
 
@@ -55,38 +58,7 @@ def test_engine_agrees_with_torch_if_one_node_makes_many_leaves_ready() -> None:
     assert find_disagreement(small_engine(), range(100), max_fan_in=9) is None
 
 
-FAULTS = {
-    "the oldest node goes first": ("self.number > other.number", "self.number < other.number"),
-    "leaves go last": ("math.inf", "-1"),
-    "the number of a node does not count": ("Node.made if", "0 if"),
-    "a node does not wait": ("arrows[target] == 0", "True"),
-    "what arrived before is forgotten": ("buffer.get(target, 0.0) + gradient", "gradient"),
-    "a leaf's gradient is overwritten": ("self.grad = self.grad + grad", "self.grad = grad"),
-    "a leaf retains its gradient a second time": ("if self.grad_fn.next_nodes:", "if True:"),
-    "retain_grad comes first": (
-        "grad = through(self.tensor_hooks, grad)\n        grad = through(self.retain_hooks, grad)",
-        "grad = through(self.retain_hooks, grad)\n        grad = through(self.tensor_hooks, grad)",
-    ),
-    "retain_grad comes after the pre-hooks": (
-        "grad = through(self.retain_hooks, grad)\n        (grad,) = through(self.pre_hooks, (grad,))",
-        "(grad,) = through(self.pre_hooks, (grad,))\n        grad = through(self.retain_hooks, grad)",
-    ),
-    "what pre-hooks return is lost": ("(grad,) = through(self.pre_hooks, (grad,))", "through(self.pre_hooks, (grad,))"),
-    "what post-hooks return is lost": ("sent = through(self.post_hooks", "through(self.post_hooks"),
-    "what hooks return is lost": ("value = returned", "pass"),
-    "None replaces the value": ("if returned is not None:", "if True:"),
-    "a hook cannot take itself off": ("list(hooks.values())", "hooks.values()"),
-}
-
-
 def test_a_loop_that_runs_a_node_again_and_again_is_stopped_and_tracing_is_put_back() -> None:
     before = sys.gettrace()
     assert "has not finished" in check("10.6", never_takes_out).reason
     assert sys.gettrace() is before and limit_lines(len, 1) is len
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_comparison_with_torch_detects_a_faulty_engine(fault: str) -> None:
-    right, wrong = FAULTS[fault]
-    assert SOURCE.count(right) == 1
-    assert find_disagreement(small_engine(SOURCE.replace(right, wrong)), range(100)) is not None
