@@ -48,6 +48,8 @@ def main(engine: str, *arguments: str) -> None:
     parser.add_argument("source", nargs="?", type=Path)
     # The number of -n is optional; argparse would take the next argument for it.
     options = parser.parse_args(["-n1" if word == "-n" else word for word in arguments])
+    # A warning about the fonts of a machine is no error of dot's, and torchexplorer takes all that it prints for one.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     source = options.source.read_text(encoding="utf-8") if options.source else sys.stdin.read()
     drawn = draw(source, f"nop{options.placed}" if options.placed else engine, options.format, options.attributes)
     if options.out:

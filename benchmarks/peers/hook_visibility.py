@@ -1,4 +1,4 @@
-"""Find out which hooks a tool shows: run a module with three hooks, and search the output of the tool for them."""
+"""Find out which hooks a tool shows: run a module with four hooks, and search the output of the tool for them."""
 
 import html
 from typing import Any
@@ -9,10 +9,15 @@ from torch import nn
 from benchmarks.cases import Case
 from benchmarks.peers.tools import Peer
 
-NAMES = ("spot_forward", "spot_tensor", "spot_backward")
+NAMES = ("spot_pre", "spot_forward", "spot_tensor", "spot_backward")
 """The hooks in the order in which they fire."""
 BEFORE, AFTER = "7.25", "21.75"
 """The gradient before and after the tensor's hook."""
+
+
+def spot_pre(module: nn.Module, inputs: Any) -> Any:
+    """Change the input, as a forward pre-hook."""
+    return tuple(x * 1.5 for x in inputs)
 
 
 def spot_forward(module: nn.Module, inputs: Any, output: torch.Tensor) -> torch.Tensor:
@@ -31,11 +36,12 @@ def spot_backward(module: nn.Module, grad_input: Any, grad_output: Any) -> Any:
 
 
 class HookedModule(nn.Module):
-    """A layer with a forward hook and a full backward hook, and a tensor hook on its output."""
+    """A layer with a forward pre-hook, a forward hook and a full backward hook, and a tensor hook on its output."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(1, 1)
+        self.layer.register_forward_pre_hook(spot_pre)
         self.layer.register_forward_hook(spot_forward)
         self.layer.register_full_backward_hook(spot_backward)
         self.factor = nn.Parameter(torch.tensor(float(BEFORE)))

@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from benchmarks.peers.hook_visibility import NAMES
 from benchmarks.peers.runs import Cell
 from benchmarks.peers.tools import PEERS
 from benchmarks.peers.workloads import WORKS
@@ -16,7 +15,10 @@ Results = dict[str, dict[str, Cell]]
 COLUMNS = ("capture", "picture", "size", "memory")
 HEAD = ("work", "tool", "capture ÷ plain", "first picture", "delivered", "peak of memory")
 HOOK_COLUMNS = {
-    **dict(zip(NAMES, ("forward hook's name", "tensor hook's name", "full backward hook's name"), strict=True)),
+    "spot_pre": "forward pre-hook's name",
+    "spot_forward": "forward hook's name",
+    "spot_tensor": "tensor hook's name",
+    "spot_backward": "full backward hook's name",
     "order": "order of firing",
     "values": "gradient before → after",
 }
@@ -150,7 +152,7 @@ def describe_setting(results: Results) -> str:
             if (lists := [numbers for numbers in cell.values() if isinstance(numbers, list)])
         }
     )
-    return f"{', '.join(sorted(versions))}. {_format_range(dates)}, rounds: {_format_range(counts)}, one thread."
+    return f"{', '.join(sorted(versions))}. {_format_range(dates)}, rounds: {_format_range(counts or [1])}, one thread."
 
 
 def _format_range(found: Sequence[Any]) -> str:

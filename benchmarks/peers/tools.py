@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import json
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -89,7 +90,7 @@ def _lens_picture(trace: Any) -> Texts:
 def _lens_data(trace: Any) -> str:
     """The hooks that TorchLens lists for modules, and all saved gradients, as text."""
     kinds = ("forward_hooks", "forward_pre_hooks", "backward_hooks", "full_backward_hooks", "full_backward_pre_hooks")
-    hooks = [getattr(module, kind) for module in trace._data.modules for kind in kinds]
+    hooks = [getattr(module, kind) for module in trace.modules for kind in kinds]
     return f"{hooks} {[op.grad for op in trace]}"
 
 
@@ -121,6 +122,41 @@ def _trace_model(case: Case) -> str:
         return path.read_text(encoding="utf-8")
 
 
+def _explore(case: Case) -> Any:
+    """Watch a pass with torchexplorer. It has no way to take its hooks off, so it gets a copy."""
+    import torchexplorer
+
+    module = copy.deepcopy(case.module())
+    watched = torchexplorer.watch(module, log_freq=1, backend="none", verbose=False)
+    module(case.input).sum().backward()
+    return watched
+
+
+def _explorer_data(watched: Any) -> Texts:
+    """Return what torchexplorer's page reads: the layout with the histograms in it."""
+    from torchexplorer.render import layout, serialize
+
+    return [json.dumps(serialize.serialize_rows(layout.layout(watched.structure, None)[0]))]
+
+
+@functools.cache
+def _start_run() -> Any:
+    import wandb
+
+    settings = wandb.Settings(silent=True)
+    return wandb.init(mode="offline", dir=tempfile.mkdtemp(prefix="wandb-"), settings=settings)
+
+
+def _watch(case: Case) -> str:
+    """Watch gradients and parameters with Weights & Biases, and log them without a network; its server draws them."""
+    run, module = _start_run(), case.module()
+    run.watch(module, log="all", log_freq=1)
+    case.root().backward()
+    run.log({})
+    run.unwatch(module)
+    return ""
+
+
 def _firings(trace: hv.Trace) -> str:
     return str(trace.firings)
 
@@ -134,5 +170,7 @@ PEERS: dict[str, Peer] = {
     "torchlens-part": replace(_LENS, name="TorchLens (part)", capture=functools.partial(_lens_trace, part=True)),
     "torchview": Peer("torchview", "torchview", _draw_graph, _render, _source, prepare=_on_meta),
     "torchvista": Peer("torchvista", "torchvista", _trace_model, lambda page: [page], at_once=True),
+    "torchexplorer": Peer("torchexplorer", "torchexplorer", _explore, _explorer_data, at_once=True),
+    "wandb": Peer("wandb.watch", "wandb", _watch, lambda _: [], at_once=True),
 }
 """Short name → tool."""

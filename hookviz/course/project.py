@@ -11,7 +11,7 @@ from hookviz.course.answer_log import log_attempt, write_report
 from hookviz.course.fault_draw import COUNT, PLACES, draw_faults, find_in_trial, is_practice, previous_number
 from hookviz.course.project_case import ANSWERS, name_exercise, read_case, write_case
 from hookviz.course.project_detectors import grade_detectors
-from hookviz.course.project_grading import TRIES, Finding, grade_findings, list_findings, read_finding
+from hookviz.course.project_grading import TRIES, Finding, Grade, grade_findings, list_findings, read_finding
 from hookviz.course.project_patient import (
     HIDE,
     Network,
@@ -22,9 +22,11 @@ from hookviz.course.project_patient import (
     make_twin,
 )
 from hookviz.course.project_reasons import (
-    explain_closed,
+    explain_best,
     explain_counts,
-    explain_end,
+    explain_next,
+    explain_used_up,
+    list_right_and_wrong,
     project_texts,
     show_faults,
     sort_by_place,
@@ -90,7 +92,8 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
     """Grade three findings about a patient, and write the score into the file ``answers.json``.
 
     Two right ones pass. Each right finding is a point of three, and the best try counts. There are three tries, and a
-    hint costs one. The same findings again are no new try.
+    hint costs one. The same findings again are no new try. The verdict is about the findings that are handed in now.
+    Then it says what counts and, when no try is left, which of these findings are right.
 
     With a patient for practice, such as ``make_patient("practice-5")``, nothing is counted or written, and the verdict
     tells the faults.
@@ -110,32 +113,41 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
     if is_practice(seed):
         faults = draw_faults(seed)
         grade = grade_findings(faults, read)
-        reason = f"{explain_end(grade)}\n{show_faults(faults)}"
+        reason = explain_counts(grade) + project_texts()["verdict.practice"] + list_right_and_wrong(grade)
+        reason += f"\n{show_faults(faults)}"
         return Verdict(name_exercise(seed), grade.passed, reason, credit=grade.score)
     return _grade_try(seed, read, listed)
 
 
 def _grade_try(seed: str, read: list[Finding], listed: list[Any]) -> Verdict:
     """Grade findings, and count them as a try unless none is left, or they were handed in before."""
-    texts, exercise, faults, case = project_texts(), name_exercise(seed), draw_faults(seed), read_case(seed)
-    again = read in case.tries
-    is_new = not again and case.left > 0
+    faults, case = draw_faults(seed), read_case(seed)
+    is_new = read not in case.tries and case.left > 0
     if is_new:
         case.tries.append(read)
         write_case(seed, case)
-    best = max((grade_findings(faults, findings) for findings in reversed(case.tries)), key=lambda grade: grade.score)
-    grade = grade_findings(faults, read)
-    if case.left and grade.score < 1:
-        reason = explain_counts(grade) + texts["verdict.again" if again else "verdict.left"].format(left=case.left)
-    else:
-        reason = f"{explain_counts(grade)}\n{texts['verdict.best']} " if is_new and grade.score < best.score else ""
-        reason += explain_end(best) + ("" if best.passed else f"\n{explain_closed(seed)}")
-        grade = best
-    verdict = Verdict(exercise, grade.passed, reason, credit=grade.score)
+    best = max((grade_findings(faults, findings) for findings in case.tries), key=lambda grade: grade.score)
+    reason = _explain_try(seed, grade_findings(faults, read), best, is_new=is_new)
+    verdict = Verdict(name_exercise(seed), best.passed, reason, credit=best.score)
     if is_new:
         log_attempt(verdict, listed)
         write_report(ANSWERS)
     return verdict
+
+
+def _explain_try(seed: str, grade: Grade, best: Grade, *, is_new: bool) -> str:
+    """Say what is right in these findings, what counts, and what comes next."""
+    texts, case = project_texts(), read_case(seed)
+    is_over = case.left == 0 or best.score == 1
+    if list(grade.findings) in case.tries:
+        reason = explain_counts(grade) + ("" if is_new else texts["verdict.again"]) + explain_best(best)
+    else:
+        reason, grade = explain_used_up() + explain_best(best), Grade((), ())
+    if not is_over:
+        return reason + texts["verdict.left"].format(left=case.left)
+    if not best.passed:
+        reason += explain_next(seed)
+    return reason + list_right_and_wrong(grade)
 
 
 def _find_problem_of_patient(patient: Patient) -> str | None:
@@ -170,9 +182,10 @@ def hand_in_detectors(detectors: Mapping[str, Callable[[Patient], Any]]) -> Verd
     Ten of the patients have the kind of the detector and two other faults; ten have three others. They are drawn anew
     each time. A detector is right on a patient if it names a place of its kind and no other place, or no place if the
     patient does not have its kind. It is wrong on a patient if it registers no hook. It passes if it is right on 18 of
-    20. You need two detectors that pass. Kinds that one line reads off without a hook do not count. Tries cost nothing,
-    and the best one counts. For each way in which a detector was wrong you learn the first such patient and its faults:
-    ``make_patient`` makes it again.
+    20. You need two detectors that pass in the same try. Each call is a try: tries cost nothing, and the best counts.
+    Kinds that one line reads off without a hook do not count, nor those that hooks alone do not show. A detector that
+    uses ``hookviz``, ``weakref``, ``gc``, ``inspect`` or private attributes is not tried. For each way in which a
+    detector was wrong you learn the first such patient and its faults: ``make_patient`` makes it again.
 
     Args:
         detectors: kind → a function that takes a patient and returns the places where it finds this kind, as a set, a

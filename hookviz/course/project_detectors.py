@@ -3,16 +3,17 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from traceback import extract_tb
 from typing import Any
 
 import torch
 
 from hookviz.course.answer_log import describe_answer
+from hookviz.course.detector_code import find_forbidden_name
 from hookviz.course.fault_draw import (
     DETECTOR_KINDS,
     PLACES,
     PLACES_OF_KIND,
-    READ_OFF,
     Fault,
     draw_trial,
     name_patient,
@@ -67,12 +68,12 @@ class Trial:
                 named = ", ".join(sorted(found))
                 self._note("false", patient=patient, faults=list_faults(faults), found=named)
 
-    def count_error(self, patient: str, error: str) -> None:
+    def count_error(self, patient: str, error: str, faults: Sequence[Fault]) -> None:
         """Count one patient on which it failed."""
         self.failed += 1
         if self.failed == 1:
             self.error = error
-            self._note("failed", patient=patient)
+            self._note("failed", patient=patient, faults=list_faults(faults))
 
     def _note(self, way: str, **values: str) -> None:
         self.examples.append(project_texts()[f"trial.first_{way}"].format(**values))
@@ -118,10 +119,13 @@ def _find_problem(detectors: Any) -> str | None:
     for kind, detector in detectors.items():
         if kind not in PLACES_OF_KIND:
             return texts["trial.kind"].format(kind=repr(kind), kinds=", ".join(DETECTOR_KINDS))
-        if kind in READ_OFF:
-            return texts["trial.read_off"].format(kind=kind, kinds=", ".join(DETECTOR_KINDS))
+        if kind not in DETECTOR_KINDS:
+            return texts["trial.not_counted"].format(kind=kind, kinds=", ".join(DETECTOR_KINDS))
         if not callable(detector):
             return texts["trial.no_function"].format(kind=kind, given=describe_answer(detector))
+        name = find_forbidden_name(detector)
+        if name is not None:
+            return texts["trial.forbidden"].format(kind=kind, name=name, rule=texts["trial.rule"])
     return None
 
 
@@ -133,7 +137,7 @@ def try_detector(kind: str, detector: Detector, seed: str) -> Trial:
         name = name_patient(kind, seed, number)
         found, error = _run(detector, build_patient(name, faults))
         if found is None:
-            trial.count_error(name, error)
+            trial.count_error(name, error, faults)
         else:
             trial.count(name, found, faults)
     return trial
@@ -147,7 +151,7 @@ def _run(detector: Detector, patient: Patient) -> tuple[set[str] | None, str]:
             answer = detector(patient)
         given = [] if answer is None else [answer] if isinstance(answer, str) else list(answer)
     except Exception as error:
-        return None, f"{type(error).__name__}: {error}"
+        return None, _describe_error(error)
     if count_registrations() == before:
         return None, project_texts()["trial.no_hook"]
     places = [read_place(place) for place in given if place != ""]
@@ -155,3 +159,13 @@ def _run(detector: Detector, patient: Patient) -> tuple[set[str] | None, str]:
     if None in places:
         return None, project_texts()["trial.no_places"].format(given=describe_answer(answer), places=", ".join(PLACES))
     return found, ""
+
+
+def _describe_error(error: Exception) -> str:
+    """Say what a detector raised, and in which of its lines."""
+    said = f"{type(error).__name__}: {error}"
+    _own, *frames = extract_tb(error.__traceback__)
+    if not frames:
+        return said
+    line = [frame for frame in frames if frame.filename == frames[0].filename][-1]
+    return project_texts()["trial.line"].format(error=said, number=line.lineno, line=line.line)

@@ -48,19 +48,29 @@ def show_faults(faults: Iterable[Fault]) -> str:
 
 def explain_counts(grade: Grade) -> str:
     """Say how many findings are right, but not which."""
-    key = "verdict.passed" if grade.passed else "verdict.counts"
-    return project_texts()[key].format(right=len(grade.right))
+    return project_texts()["verdict.counts"].format(right=len(grade.right))
 
 
-def explain_end(grade: Grade) -> str:
-    """Say when nothing can get better which of the findings are right."""
-    texts, reason = project_texts(), explain_counts(grade)
+def explain_best(best: Grade) -> str:
+    """Say what is counted: the best try."""
+    key = "verdict.passed" if best.passed else "verdict.best"
+    return project_texts()[key].format(right=len(best.right))
+
+
+def list_right_and_wrong(grade: Grade) -> str:
+    """Say which of the findings of a try are right."""
+    texts, lines = project_texts(), ""
     for finding in grade.findings:
         key = "verdict.is_right" if finding in grade.right else "verdict.is_wrong"
-        reason += "\n- " + texts[key].format(kind=finding.kind, place=finding.place)
-    return reason
+        lines += "\n- " + texts[key].format(kind=finding.kind, place=finding.place)
+    return lines
 
 
-def explain_closed(seed: str) -> str:
-    """Say that the tries are used up, and which patient comes next."""
-    return project_texts()["verdict.closed"].format(tries=TRIES, next=next_number(seed))
+def explain_used_up() -> str:
+    """Say that the findings come after the last try."""
+    return project_texts()["verdict.used_up"].format(tries=TRIES)
+
+
+def explain_next(seed: str) -> str:
+    """Say which patient comes next."""
+    return project_texts()["verdict.closed"].format(next=next_number(seed))

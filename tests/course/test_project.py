@@ -220,14 +220,28 @@ def test_each_of_the_places_of_a_shared_layer_is_right_once() -> None:
 
 def test_the_best_of_three_tries_counts_and_the_cell_says_how_many_are_right() -> None:
     patient, (one, two, three) = make_patient(4), solve(4)
-    assert hand_in(patient, fill([one])).reason == "Right: 1 of 3. Two pass. Tries left: 2."
-    assert hand_in(patient, fill([one, two])).reason == "You pass. Points: 2 of 3. Tries left: 1."
-    last = hand_in(patient, fill([three])).reason
-    assert last.startswith("Right: 1 of 3. Two pass.\nYour best try: You pass. Points: 2 of 3.\n- ")
-    assert all(f"- right: {kind} in {place}" in last for kind, place in (one, two)) and three.kind not in last
-    assert hand_in(patient, solve(4)).score == pytest.approx(2 / 3, abs=1e-5)
+    counted = "Counted, your best try: 2 of 3. You pass."
+    one_right = "Right: 1 of 3. Counted, your best try: 1 of 3. You pass with two. Tries left: 2."
+    assert hand_in(patient, fill([one])).reason == one_right
+    assert hand_in(patient, fill([one, two])).reason == f"Right: 2 of 3. {counted} Tries left: 1."
+    last = hand_in(patient, fill([three]))
+    assert last.right and last.reason.startswith(f"Right: 1 of 3. {counted}\n- ")
+    late = hand_in(patient, solve(4))
+    assert late.reason == f"Your 3 tries are used up: these findings are not counted. {counted}"
+    assert late.score == pytest.approx(2 / 3, abs=1e-5)
     record = report("answers.json").exercises["project.4"]
     assert (record["tries"], record["right"], record["score"]) == (3, True, pytest.approx(2 / 3, abs=1e-5))
+
+
+def test_a_verdict_lists_the_findings_of_its_own_try_and_no_older_ones() -> None:
+    patient, (one, two, three) = make_patient(4), solve(4)
+    for findings in ([one], [one, two], [three]):
+        reason = hand_in(patient, fill(findings)).reason
+    assert f"- right: {three.kind} in {three.place}" in reason and reason.count("- not right: ") == 2
+    assert one.kind not in reason and two.kind not in reason
+    again = hand_in(patient, fill([one])).reason
+    assert f"- right: {one.kind} in {one.place}" in again and three.kind not in again
+    assert report("answers.json").exercises["project.4"]["tries"] == 3
 
 
 WRONG: list[Findings] = [fill([Finding("norm_in_eval", f"stage{number}")]) for number in (2, 3, 4)]
@@ -271,7 +285,7 @@ def test_practice_tells_the_faults_and_counts_nothing() -> None:
         verdict = hand_in(patient, fill(solve("practice-5")[:1]))
         for kind, place in solve("practice-5"):
             assert f"{place}, {kind}: {KINDS[kind]}. {project_texts()[f'shown.{kind}']}" in verdict.reason
-        assert not verdict.right and len(hint(patient, 1)) > 30
+        assert not verdict.right and len(hint(patient, 1)) > 30 and "nothing is counted" in verdict.reason
     assert hand_in(patient, fill(solve("practice-5")[:2])).right and not Path("answers.json").exists()
     assert report("answers.json").exercises == {}
 
@@ -281,7 +295,7 @@ def test_the_same_findings_again_are_no_new_try() -> None:
     hand_in(patient, fill(solve(5)[:1]))
     new_kernel()
     again = hand_in(patient, dict(fill(solve(5)[:1]))).reason
-    assert "Right: 1 of 3. Two pass. You handed in these findings before" in again and "Tries left: 2" in again
+    assert "Right: 1 of 3. You handed in these findings before" in again and "Tries left: 2" in again
     assert report("answers.json").exercises["project.5"]["tries"] == 1
 
 

@@ -11,8 +11,10 @@ import torch
 
 import hookviz as hv
 from hookviz.course import report
+from hookviz.course.detector_code import find_forbidden_name
 from hookviz.course.fault_draw import (
     DETECTOR_KINDS,
+    HIDDEN_FROM_HOOKS,
     LOOK_ALIKES,
     PLACES,
     PLACES_OF_KIND,
@@ -26,7 +28,7 @@ from hookviz.course.fault_draw import (
 from hookviz.course.project import Patient, hand_in, hand_in_detectors, hint, make_patient, make_twin
 from hookviz.course.project_detectors import PASS_COUNT, try_detector
 from hookviz.course.project_reasons import list_faults
-from tests.course.detectives import DETECTIVES, find_dead_units, find_frozen, find_leak
+from tests.course.detectives import DETECTIVES, find_dead_units, find_frozen, find_vanishing
 from tests.course.test_project import new_kernel
 
 KINDS = sorted(PLACES_OF_KIND)
@@ -87,7 +89,7 @@ def test_each_trial_has_other_patients() -> None:
     assert draw_trial("leak", "a") == draw_trial("leak", "a") != draw_trial("leak", "b")
     seen: list[str] = []
     for _ in range(2):
-        hand_in_detectors({"leak": lambda patient: seen.append(patient.seed)})
+        hand_in_detectors({"wrong_scale": lambda patient: seen.append(patient.seed)})
     assert len(set(seen)) == 40
 
 
@@ -101,11 +103,13 @@ def test_a_detective_of_each_kind_passes(kind: str) -> None:
 
 def test_two_that_pass_are_enough_and_go_into_the_file_of_answers() -> None:
     verdict = hand_in_detectors(
-        {"dead_units": find_dead_units, "leak": find_leak, "vanishing": hooked(lambda patient: None)}
+        {"dead_units": find_dead_units, "vanishing": find_vanishing, "wrong_scale": hooked(lambda patient: None)}
     )
-    assert verdict.right and verdict.score == 1 and "Detectors that pass: 2. That is enough." in verdict.reason
+    assert (
+        verdict.right and verdict.score == 1 and "Detectors that pass in this try: 2. That is enough." in verdict.reason
+    )
     assert "dead_units: right on 20 of 20; silent on 0 that have it; a false place on 0." in verdict.reason
-    assert "vanishing: right on 10 of 20; silent on 10 that have it; a false place on 0." in verdict.reason
+    assert "wrong_scale: right on 10 of 20; silent on 10 that have it; a false place on 0." in verdict.reason
     record = report("answers.json").exercises["project.detectors"]
     assert (record["score"], record["tries"], record["right"]) == (1, 1, True)
     assert "def find_dead_units" in record["first_answer"]
@@ -113,8 +117,8 @@ def test_two_that_pass_are_enough_and_go_into_the_file_of_answers() -> None:
 
 def test_the_best_try_counts_and_one_detector_is_half_of_it() -> None:
     assert hand_in_detectors({"dead_units": find_dead_units}).score == 0.5
-    hand_in_detectors({"dead_units": find_dead_units, "leak": find_leak})
-    assert not hand_in_detectors({"leak": lambda patient: set()}).right
+    hand_in_detectors({"dead_units": find_dead_units, "vanishing": find_vanishing})
+    assert not hand_in_detectors({"wrong_scale": lambda patient: set()}).right
     record = report("answers.json").exercises["project.detectors"]
     assert (record["score"], record["tries"], record["right"]) == (1, 3, True)
 
@@ -216,23 +220,25 @@ def test_whoever_knows_only_the_own_patient_does_not_pass() -> None:
 
 
 def test_two_detectors_of_the_same_function_do_not_pass() -> None:
-    verdict = hand_in_detectors({"leak": find_leak, "dead_units": find_leak})
+    verdict = hand_in_detectors({"vanishing": find_vanishing, "dead_units": find_vanishing})
     assert not verdict.right and verdict.score == 0.5
 
 
 def test_a_detector_that_takes_another_kind_for_its_own_does_not_pass() -> None:
     def find_either(patient: Patient) -> set[str]:
-        return find_leak(patient) | find_frozen(patient)
+        return find_vanishing(patient) | find_frozen(patient)
 
-    for kind in ("leak", "frozen"):
+    for kind in ("vanishing", "frozen"):
         assert try_detector(kind, find_either, "a").right < PASS_COUNT
-    verdict = hand_in_detectors({"leak": find_either, "vanishing": find_either})
+    verdict = hand_in_detectors({"wrong_scale": find_either, "vanishing": find_either})
     assert not verdict.right and verdict.score == 0
 
 
 def test_memory_of_earlier_patients_does_not_help() -> None:
-    answers = iter([[fault.place for fault in faults if fault.kind == "leak"] for faults in draw_trial("leak", "a")])
-    assert hand_in_detectors({"leak": hooked(lambda patient: next(answers))}).score == 0
+    answers = iter(
+        [[fault.place for fault in faults if fault.kind == "vanishing"] for faults in draw_trial("vanishing", "a")]
+    )
+    assert hand_in_detectors({"vanishing": hooked(lambda patient: next(answers))}).score == 0
 
 
 def test_the_hidden_patients_answer_neither_make_patient_nor_draw_faults() -> None:
@@ -240,6 +246,44 @@ def test_the_hidden_patients_answer_neither_make_patient_nor_draw_faults() -> No
         return [fault.place for fault in draw_faults(patient.seed) if fault.kind == "dead_units"]
 
     assert count("dead_units", hooked(look_up))[0] < PASS_COUNT
+
+
+# -- what a detector may use
+
+
+def test_hooks_and_public_attributes_are_enough_for_each_kind_that_counts() -> None:
+    assert all(find_forbidden_name(DETECTIVES[kind]) is None for kind in DETECTOR_KINDS)
+    assert {kind: find_forbidden_name(DETECTIVES[kind]) for kind in HIDDEN_FROM_HOOKS} == {
+        "edits_in_place": "hv",
+        "leak": "weakref",
+    }
+
+
+def count_objects() -> int:
+    import gc
+
+    return len(gc.get_objects())
+
+
+step = hv.Step  # an attribute of the same name, such as patient.step, is something else
+
+
+@pytest.mark.parametrize(
+    ("detector", "name"),
+    [
+        (lambda patient: hv.hooks(patient.net), "hv"),
+        (lambda patient: count_objects(), "gc"),
+        (lambda patient: [draw_trial(kind, "a") for kind in KINDS], "draw_trial"),
+        (lambda patient: patient.net.stage1.mix.weight.grad._version, "_version"),
+        (lambda patient: patient.net.stage1.enter.__closure__, "__closure__"),
+        (lambda patient: make_twin(patient.seed).step(), None),
+        (print, None),
+    ],
+)
+def test_what_a_detector_may_not_use_is_found_in_its_code_and_in_the_functions_it_calls(
+    detector: Detector, name: str | None
+) -> None:
+    assert find_forbidden_name(detector) == name
 
 
 # -- what the verdict says
@@ -254,8 +298,22 @@ def test_an_error_is_told_once_and_counts_as_wrong() -> None:
             raise KeyError(f"call {len(calls)}")
         return set()
 
-    verdict = hand_in_detectors({"leak": hooked(fail)})
-    assert "On 10 it failed. The first time: KeyError: 'call 1'" in verdict.reason and "call 3" not in verdict.reason
+    reason = hand_in_detectors({"vanishing": hooked(fail)}).reason
+    assert "On 10 it failed. The first time: KeyError: 'call 1', in line " in reason and "call 3" not in reason
+    assert ': `raise KeyError(f"call {len(calls)}")`.' in reason
+    failed = re.search(r'First error: make_patient\("(.+?)"\), which has (.+?)\.', reason)
+    assert failed and failed[2] == list_faults(find_in_trial(failed[1]))
+
+
+def test_the_line_that_failed_is_the_detectors_own_and_not_one_of_torch() -> None:
+    def fail_in_hook(patient: Patient) -> None:
+        with patient.net.stage1.mix.register_forward_hook(lambda module, args, output: output.view(7)):
+            patient.net(patient.images)
+
+    error = try_detector("vanishing", fail_in_hook, "test").error
+    assert "RuntimeError" in error and error.endswith(
+        ": `with patient.net.stage1.mix.register_forward_hook(lambda module, args, output: output.view(7)):`."
+    )
 
 
 @pytest.mark.parametrize("answer", [3, ["stage1", 3], ["stage1 or stage2"]])
@@ -280,10 +338,10 @@ def test_the_first_patient_of_each_way_to_be_wrong_is_named_with_its_faults_and_
     assert f'First false place: make_patient("{false}"). {has}' in reason
     assert find_dead_units(make_patient(missed)) and not find_dead_units(make_patient(false))
     assert missed not in hand_in_detectors({"dead_units": note}).reason
-    assert 'First error: make_patient("leak-' in hand_in_detectors({"leak": hooked(lambda patient: 3)}).reason
+    assert 'First error: make_patient("leak-' in try_detector("leak", hooked(lambda patient: 3), "0a1b2c3d").explain()
 
 
-@pytest.mark.parametrize("kind", ["leak", "vanishing"])
+@pytest.mark.parametrize("kind", ["dead_units", "vanishing"])
 def test_a_name_makes_the_very_patient_of_the_trial(kind: str) -> None:
     patients: list[Patient] = []
     try_detector(kind, lambda patient: patients.append(patient), "0a1b2c3d")
@@ -295,7 +353,7 @@ def test_a_name_makes_the_very_patient_of_the_trial(kind: str) -> None:
 
 
 def test_no_detector_asks_hand_in_or_a_hint_about_its_patient() -> None:
-    patient = make_patient("leak-3fa9c1d2-7")
+    patient = make_patient("vanishing-3fa9c1d2-7")
     verdict = hand_in(patient, [("leak", "stage2")])
     assert not verdict.right and "is not graded" in verdict.reason and not Path("answers.json").exists()
     with pytest.raises(ValueError, match="belongs to a trial"):
@@ -303,10 +361,10 @@ def test_no_detector_asks_hand_in_or_a_hint_about_its_patient() -> None:
 
 
 def test_a_line_for_each_detector_shows_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    hand_in_detectors({"leak": lambda patient: None, "vanishing": lambda patient: None})
+    hand_in_detectors({"wrong_scale": lambda patient: None, "vanishing": lambda patient: None})
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
-        "Detector 1 of 2, leak: it looks at 20 patients.",
+        "Detector 1 of 2, wrong_scale: it looks at 20 patients.",
         "Detector 2 of 2, vanishing: it looks at 20 patients.",
     ]
 
@@ -318,7 +376,7 @@ def test_long_detectors_are_kept_whole() -> None:
     )
     space: dict[str, Any] = {}
     exec(compile(Path("long_detectors.py").read_text(), str(Path("long_detectors.py").resolve()), "exec"), space)
-    hand_in_detectors({"leak": space["first"], "vanishing": space["second"]})
+    hand_in_detectors({"wrong_scale": space["first"], "vanishing": space["second"]})
     kept = report("answers.json").exercises["project.detectors"]["last_answer"]
     assert kept.count("total = 199") == 2 and kept.rstrip().endswith("pass")
 
@@ -328,10 +386,16 @@ def test_long_detectors_are_kept_whole() -> None:
     [
         ({}, "The dict is empty"),
         (None, "The dict is empty"),
-        ({"leak": find_leak, "frozen": find_frozen}, "A detector of frozen does not count: one line reads it off"),
-        ([find_leak], "Hand in a dict"),
-        ({"leaks": find_leak}, "There is no kind 'leaks'"),
-        ({"leak": {"stage2"}}, "The detector of leak is not a function"),
+        ({"vanishing": find_vanishing, "frozen": find_frozen}, "A detector of frozen does not count. Choose"),
+        ({"leak": find_vanishing}, "A detector of leak does not count. Choose"),
+        ({"edits_in_place": find_vanishing}, "A detector of edits_in_place does not count. Choose"),
+        (
+            {"vanishing": DETECTIVES["leak"]},
+            "The detector of vanishing uses weakref. It was not counted. A detector uses",
+        ),
+        ([find_vanishing], "Hand in a dict"),
+        ({"leaks": find_vanishing}, "There is no kind 'leaks'"),
+        ({"vanishing": {"stage2"}}, "The detector of vanishing is not a function"),
     ],
 )
 def test_what_cannot_be_tried_is_told_and_not_counted(detectors: Any, said: str) -> None:

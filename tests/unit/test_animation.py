@@ -53,7 +53,7 @@ def test_layout_stays_and_file_is_reproducible_and_seconds_and_dark_mode_are_cho
     # White letters of the names stay where they are, also on another ground: no frame moves what an earlier one drew.
     first, *others = (frame.convert("L").tobytes()[: frame.width * round(0.8 * frame.height)] for frame in frames)
     ink = [place for place, value in enumerate(first) if value > 215]
-    assert len(ink) > 200
+    assert len(ink) > 50
     assert all(sum(other[place] < 145 for place in ink) < 0.02 * len(ink) for other in others)
 
 

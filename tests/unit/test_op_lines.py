@@ -107,10 +107,10 @@ class Length(torch.autograd.Function):
         ctx.save_for_backward(x, length)
         return length
 
-    @staticmethod  # fault
+    @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         x, length = ctx.saved_tensors
-        return grads[0] * x / length
+        return grads[0] * x / length  # fault
 
 
 class Capsules(nn.Module):
@@ -189,6 +189,7 @@ def train_scaled(scale: float) -> hv.Trace:
     return trace
 
 
+@needs_saved_tensors
 @pytest.mark.parametrize(("scale", "is_found"), [(2.0**127, True), (2.0, False)])
 def test_a_scaled_loss_that_overflows_leads_to_the_line_that_scales_it(scale: float, is_found: bool) -> None:
     found = [finding for finding in train_scaled(scale).findings if finding.kind == "inf"]

@@ -16,7 +16,7 @@ from hookviz.support.source_code import list_notebook_cells, shorten_filename
 from hookviz.support.wrapped_functions import is_installed_file
 from hookviz.trace import LineRow, SourceRow, TraceData
 
-MAX_LINES = 200
+MAX_LINES = 1_000
 """Files, notebook cells and functions up to this length are kept as a whole."""
 PART_LINES = 60
 """The lines that are kept of a longer function, or of a longer program outside of functions."""

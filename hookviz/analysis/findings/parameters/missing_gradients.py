@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.parameters.cutting_code import has_only_reparameterised, leaves_torch
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.places import CUTS, FOLLOW_OPS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
+from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
 from hookviz.support.messages import MAX_NAMED, N_, _, join_first, join_list, join_sentences
 from hookviz.support.source_code import CodePlace, describe_place
 from hookviz.trace import MODULE_HOOK_KINDS, CutKind, CutRow, Hook, MissingRow, TraceData
@@ -106,7 +107,7 @@ def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
 
 def advise_on_cut(trace: TraceData, place: Place) -> str:
     """Say what to do about a place where the graph is cut; empty if nothing is known."""
-    if ".sample(" in place.sentence and has_only_reparameterised(source.text for source in trace.sources):
+    if ".sample(" in place.sentence and has_only_reparameterised(_read_around(trace, place.code)):
         return _("The sample() of a distribution enters no_grad() itself: rsample() keeps the graph.")
     if place.key == "either" or (place.key == "op" and place.code is None):
         return _("Look which of these is not there to stop gradients, and remove that one.")
@@ -126,6 +127,13 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
         guess = "" if place.code is None else _("Remove the cut, if that line is it.")
         return join_sentences([guess, _(FOLLOW_OPS)])
     return _(_ADVICE[place.key]) if place.key in _ADVICE else ""
+
+
+def _read_around(trace: TraceData, code: CodePlace | None) -> list[str]:
+    """Return the text of the function around a line; the whole recorded program if it is in none."""
+    functions = ProgramFunctions(trace.sources)
+    around = None if code is None else functions.find_around_line(code.file, code.line)
+    return [source.text for source in trace.sources] if around is None else [functions.read(around)]
 
 
 def _find_rows(trace: TraceData) -> list[tuple[list[str], Place]]:
