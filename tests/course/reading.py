@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ def links_to_cells(text: str) -> list[Link]:
     return [Link(*found) for found in CELL_LINK.findall(text)]
 
 
+@cache
 def read_notebook(file: str) -> Any:
     """Read a notebook of a student, without the cell that installs hookviz."""
     return remove_start(nbformat.read(FOLDER / file, as_version=4))
@@ -55,6 +57,7 @@ def has_assertion(source: str) -> bool:
     return any(isinstance(part, ast.Name) for node in assertions for part in ast.walk(node))
 
 
+@cache
 def read_solution(file: str) -> Any:
     """Read the notebook from which a student's notebook is made: it also has the checks of what the lesson says."""
     path = FOLDER / "solutions" / file

@@ -1,19 +1,16 @@
-"""The engine of lesson 10 agrees with torch on gradients and on the order of hooks; faulty engines do not."""
+"""The engine of lesson 10 agrees with torch on gradients and on the order of hooks.
+
+That the comparison finds faulty engines, the wrong answers to exercises 10.3 to 10.7 show.
+"""
 
 import sys
-from collections import Counter
 from typing import Any
 
 import pytest
 
 from hookviz.course import check
 from hookviz.course.judges import limit_lines
-from hookviz.course.random_graphs import (
-    Program,
-    SmallEngine,
-    find_disagreement,
-    run_module_program,
-)
+from hookviz.course.random_graphs import SmallEngine, find_disagreement
 from tests.course.answers.lesson10 import never_takes_out
 from tests.course.reading import read_notebook, read_solution
 
@@ -36,9 +33,9 @@ def names_in(source: str) -> dict[str, Any]:
     return namespace
 
 
-def small_engine(source: str = SOURCE) -> SmallEngine:
-    """The engine of the lesson, or a changed one."""
-    names = names_in(source)
+def small_engine() -> SmallEngine:
+    """The engine of the lesson."""
+    names = names_in(SOURCE)
     return SmallEngine(value=names["Value"], backward=names["backward"])
 
 
@@ -51,69 +48,17 @@ def test_engine_of_the_lesson_has_all_parts_and_the_student_gets_each_with_a_gap
         assert not check(exercise, names[name]).right
 
 
-@pytest.mark.parametrize("exercise", PARTS)
-def test_each_part_of_the_lessons_engine_is_accepted(exercise: str) -> None:
-    assert check(exercise, names_in(SOURCE)[PARTS[exercise]]).right
-
-
 @pytest.mark.parametrize("make", [small_engine, SmallEngine], ids=["of the lesson", "of the judge"])
 def test_engine_agrees_with_torch_on_gradients_and_on_the_order_of_hooks(make: Any) -> None:
-    assert find_disagreement(make(), range(1_000)) is None
+    assert find_disagreement(make(), range(300)) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="among leaves, torch's order is that of the C++ library's heap")
 def test_engine_agrees_with_torch_if_one_node_makes_many_leaves_ready() -> None:
-    assert find_disagreement(small_engine(), range(300), max_fan_in=9) is None
-
-
-def test_random_graphs_have_hooks_of_every_kind_and_nodes_that_wait() -> None:
-    programs = [Program(SmallEngine(), seed, max_fan_in=2) for seed in range(200)]
-    logs = [program.run() for program in programs]
-    fired = [entry for log in logs for entry in log if isinstance(entry, tuple)]
-    places = Counter((kind, place < 4) for kind, place, _, _ in fired)
-    assert len(places) == 6 and min(places.values()) > 50
-    assert sum(isinstance(entry, list) for log in logs for entry in log) > 350  # passes
-    arrows = [Counter(target for node in program.nodes for target in node.next_nodes) for program in programs]
-    assert sum(count > 1 for counts in arrows for count in counts.values()) > 400  # nodes that must wait
-
-
-def test_random_modules_have_hooks_of_every_kind() -> None:
-    fired = Counter(entry[0] for seed in range(300) for entry in run_module_program(seed))
-    assert min(fired[kind] for kind in ("forward_pre", "forward", "backward_pre", "backward")) > 150
-
-
-FAULTS = {
-    "the oldest node goes first": ("self.number > other.number", "self.number < other.number"),
-    "leaves go last": ("math.inf", "-1"),
-    "the number of a node does not count": ("Node.made if", "0 if"),
-    "a node does not wait": ("arrows[target] == 0", "True"),
-    "what arrived before is forgotten": ("buffer.get(target, 0.0) + gradient", "gradient"),
-    "a leaf's gradient is overwritten": ("self.grad = self.grad + grad", "self.grad = grad"),
-    "a leaf retains its gradient a second time": ("if self.grad_fn.next_nodes:", "if True:"),
-    "retain_grad comes first": (
-        "grad = through(self.tensor_hooks, grad)\n        grad = through(self.retain_hooks, grad)",
-        "grad = through(self.retain_hooks, grad)\n        grad = through(self.tensor_hooks, grad)",
-    ),
-    "retain_grad comes after the pre-hooks": (
-        "grad = through(self.retain_hooks, grad)\n        (grad,) = through(self.pre_hooks, (grad,))",
-        "(grad,) = through(self.pre_hooks, (grad,))\n        grad = through(self.retain_hooks, grad)",
-    ),
-    "what pre-hooks return is lost": ("(grad,) = through(self.pre_hooks, (grad,))", "through(self.pre_hooks, (grad,))"),
-    "what post-hooks return is lost": ("sent = through(self.post_hooks", "through(self.post_hooks"),
-    "what hooks return is lost": ("value = returned", "pass"),
-    "None replaces the value": ("if returned is not None:", "if True:"),
-    "a hook cannot take itself off": ("list(hooks.values())", "hooks.values()"),
-}
+    assert find_disagreement(small_engine(), range(100), max_fan_in=9) is None
 
 
 def test_a_loop_that_runs_a_node_again_and_again_is_stopped_and_tracing_is_put_back() -> None:
     before = sys.gettrace()
     assert "has not finished" in check("10.6", never_takes_out).reason
     assert sys.gettrace() is before and limit_lines(len, 1) is len
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_comparison_with_torch_detects_a_faulty_engine(fault: str) -> None:
-    right, wrong = FAULTS[fault]
-    assert SOURCE.count(right) == 1
-    assert find_disagreement(small_engine(SOURCE.replace(right, wrong)), range(100)) is not None

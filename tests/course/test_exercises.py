@@ -1,26 +1,27 @@
 """The check of an exercise accepts right answers, gives a reason for wrong ones, and never reveals the answer."""
 
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from hookviz.course import Verdict, check
 from hookviz.course.exercises import JUDGES, SHARED_FEEDBACK, feedback_texts
+from hookviz.course.judges import Feedback
 from tests.course.answers import RIGHT, WRONG
 from tests.course.answers.common import leaves_python, raises
-from tests.course.answers.lesson05 import register_hooks
+from tests.course.answers.lesson05 import OTHER_GROUPS, register_hooks
+from tests.course.answers.lesson07 import safe_log
+from tests.course.answers.lesson08 import weights
+from tests.course.answers.lesson12 import with_hook
+from tests.course.answers.lesson13 import keeps_the_second_row, patches, patches_from_the_place_on
 
-
-def stack_of_handles(model: Any, hook: Any) -> ExitStack:
-    stack = ExitStack()
-    for handle in register_hooks(model, hook):
-        stack.enter_context(handle)
-    return stack
-
-
+NUMBERS = [exercise for exercise, wrong in WRONG.items() if isinstance(wrong[0], int)]
+"""The exercises that ask for a number."""
 FUNCTIONS = [
     exercise for exercise, answer in RIGHT.items() if callable(answer) and not isinstance(answer, torch.Tensor)
 ]
@@ -35,37 +36,79 @@ def test_right_answer_is_accepted(exercise: str) -> None:
 
 
 @pytest.mark.parametrize("exercise", WRONG)
-def test_each_usual_mistake_gets_its_own_reason(exercise: str) -> None:
+def test_each_usual_mistake_gets_its_own_reason_and_each_reason_has_a_mistake(
+    exercise: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, reached = JUDGES[exercise], {"right"}
+
+    def noting(answer: Any) -> Feedback:
+        feedback = judge(answer)
+        reached.add(feedback.name)
+        return feedback
+
+    monkeypatch.setitem(JUDGES, exercise, noting)
     verdicts = [check(exercise, answer) for answer in WRONG[exercise]]
     assert not any(verdict.right for verdict in verdicts)
     assert len({verdict.reason for verdict in verdicts}) == len(WRONG[exercise]) >= 3
+    own = {key.partition(f"{exercise}.")[2] for key in feedback_texts() if key.startswith(f"{exercise}.")}
+    assert own == reached - {*SHARED_FEEDBACK}
 
 
-@pytest.mark.parametrize("answer", ["8", "\uff18\uff0e\uff10", "tensor(8.)"])
-def test_text_answer_is_parsed_as_in_the_player(answer: str) -> None:
-    assert check("02.1", answer).reason == check("02.1", 8).reason
-
-
-@pytest.mark.parametrize("exercise", [key for key, wrong in WRONG.items() if isinstance(wrong[0], int)])
+@pytest.mark.parametrize("exercise", NUMBERS)
 def test_no_reason_contains_the_right_number(exercise: str) -> None:
     reasons = [text for key, text in feedback_texts().items() if key.startswith(exercise)]
     assert reasons
     assert not any(f"{float(RIGHT[exercise]):g}" in re.findall(r"\d+", text) for text in reasons)
 
 
-@pytest.mark.parametrize("placeholder", [None, ...])
-def test_placeholder_answer_is_reported_as_not_yet_entered(placeholder: Any) -> None:
-    assert "Nothing was entered yet" in check("01.1", placeholder).reason
+# -- other forms of right answers
 
 
-NOT_NUMBERS = ["many", "1,000", "", "None", 10**400, 1j, [1], torch.ones(2), torch.ones(1, device="meta"), object()]
+def stack_of_handles(model: Any, hook: Any) -> ExitStack:
+    stack = ExitStack()
+    for handle in register_hooks(model, hook):
+        stack.enter_context(handle)
+    return stack
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer"),
+    [
+        ("01.2", "D.grad"),
+        ("01.2", {"d"}),
+        ("02.1", "\uff11\uff10\uff0e\uff10"),
+        ("02.1", "tensor(10.)"),
+        ("05.7", stack_of_handles),
+        ("07.3", np.float32(1)),
+        ("07.5", lambda x: safe_log(x.double())),
+        ("07.6", lambda grad: grad / grad.norm() if grad.norm() > 1 else None),
+        ("08.6", lambda maps, grad: (weights(grad) * maps).sum(1).relu().double()),
+        ("12.4", lambda module, grad_input, grad_output: (grad_output[0] * 1,)),
+    ],
+)
+def test_equivalent_forms_of_the_right_answer_are_accepted(exercise: str, answer: Any) -> None:
+    with torch.no_grad():
+        verdict = check(exercise, answer)
+    assert verdict.right, verdict
+
+
+def test_a_rounded_number_gets_advice_about_digits_and_half_a_point() -> None:
+    verdict = check("07.1", 0.0156)
+    assert not verdict.right and "Give all digits" in verdict.reason and verdict.score == 0.5
+
+
+# -- answers of another kind
 
 
 @pytest.mark.parametrize(
     ("exercise", "answers", "reason"),
     [
-        ("01.1", NOT_NUMBERS, "The answer should be one number."),
-        ("01.2", [3, "x", "", "a b", ["a", 1], {}, float("nan")], "name of one of the tensors"),
+        ("01.1", [None, ...], "Nothing was entered yet"),
+        ("01.1", ["many", "1,000", "", 10**400, 1j, torch.ones(2), object()], "The answer should be one number."),
+        ("01.2", [3, "x", "", ["a", 1], {}], "name of one of the tensors"),
+        ("02.8", ["program"], "and this is a text. Give the function's name, without quotation marks."),
+        ("02.8", [torch.ones(2)], "and this is of the type tensor: what a function returned, perhaps."),
+        ("02.8", [torch.ones(2, requires_grad=True).register_hook(print)], "and this is the handle of a hook."),
     ],
 )
 def test_answer_of_another_kind_is_told_what_the_exercise_asks_for(
@@ -75,153 +118,103 @@ def test_answer_of_another_kind_is_told_what_the_exercise_asks_for(
         assert reason in check(exercise, answer).reason, answer
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("program", "and this is a text. Give the function's name, without quotation marks."),
-        (torch.ones(2), "and this is of the type tensor: what a function returned, perhaps."),
-        (7.0, "and this is of the type float: what a function returned, perhaps."),
-        ((torch.ones(2),), "and this is of the type tuple: what a function returned, perhaps."),
-        (torch.ones(2, requires_grad=True).register_hook(print), "and this is the handle of a hook."),
-    ],
-)
-def test_reason_names_the_type_of_an_answer_that_is_not_a_function(answer: Any, expected: str) -> None:
-    assert f"The answer should be a function, {expected}" in check("02.8", answer).reason
-
-
 @pytest.mark.parametrize("exercise", FUNCTIONS)
-def test_exercise_that_asks_for_a_function_explains_a_text_and_a_function_that_raises(exercise: str) -> None:
+def test_exercise_that_asks_for_a_function_explains_a_text_and_a_function_that_leaves(exercise: str) -> None:
     assert "The answer should be a function, and this is a text." in check(exercise, "program").reason
-    assert "Your function ended in an error: RuntimeError: no" in check(exercise, raises).reason
     assert "Your function ended in an error: SystemExit" in check(exercise, leaves_python).reason
 
 
-@pytest.mark.parametrize(
-    ("exercise", "expected"),
-    [
-        ("03.6", "two things: module, args."),
-        ("03.7", "module, args, kwargs, output."),
-        ("04.6", "module, grad_input, grad_output."),
-        ("08.7", "three things: module, args, output."),
-        ("12.4", "module, grad_input, grad_output."),
-    ],
-)
-@pytest.mark.parametrize("function", [lambda: 1, lambda a, b, c, d, e: a, lambda grad: grad])
-def test_reason_lists_the_arguments_of_a_hook_with_wrong_parameters(
-    exercise: str, expected: str, function: Any
-) -> None:
-    assert check(exercise, function).reason.endswith(expected)
+RETURN_VALUES: list[Callable[[torch.Tensor], Any]] = [
+    lambda tensor: "x",
+    lambda tensor: (None,),
+    lambda tensor: tensor.bool(),
+    lambda tensor: tensor.to("meta"),
+    lambda tensor: torch.ones(0),
+    lambda tensor: iter(()),
+]
 
 
-@pytest.mark.parametrize("exercise", ["01.7", "02.8", "05.6"])
-def test_function_with_wrong_parameters_that_is_not_a_hook_gets_its_type_error(exercise: str) -> None:
-    assert "Your function ended in an error: TypeError: " in check(exercise, lambda: 1).reason
+@pytest.mark.parametrize("exercise", sorted(set(JUDGES) - {"12.4"}))
+def test_an_answer_of_any_type_and_any_return_value_of_a_function_get_a_reason(exercise: str) -> None:
+    for answer in (3 + 4j, np.array([3, 4]), {}, 10**400, torch.nn.ReLU, float("nan")):
+        verdict = check(exercise, answer)
+        assert not verdict.right and verdict.reason, answer
+    for make in RETURN_VALUES:
+        assert check(exercise, lambda x, make=make: make(x)).reason
+        assert check(exercise, lambda one, two, three, make=make: make(three)).reason
 
 
-def test_swapped_output_and_kwargs_count_as_wrong_parameters() -> None:
-    exchanged = check("03.7", lambda module, args, output, kwargs: output * kwargs["c"])
-    assert "in this order: module, args, kwargs, output." in exchanged.reason
-    assert "ended in an error" in check("03.7", lambda module, args, kwargs, output: output * kwargs["b"]).reason
+# -- reasons with details
 
 
-def test_reason_states_the_length_of_a_tuple_that_is_too_short() -> None:
-    reason = check("04.6", lambda module, grad_input, grad_output: (-grad_input[0],)).reason
-    assert "a tuple of length 1; the number of the module's inputs was 2." in reason
+def clip_each_row(grad: torch.Tensor) -> torch.Tensor:
+    return grad / grad.norm(dim=-1, keepdim=True).clamp(min=1)
 
 
-def test_reason_states_the_shape_of_a_wrongly_shaped_heatmap() -> None:
-    assert "returned this: (2, 3, 4, 5)." in check("08.6", lambda maps, grad: maps).reason
-    assert "returned this: float." in check("08.6", lambda maps, grad: 1.0).reason
-
-
-def test_reason_names_the_handle_that_a_forward_hook_returned() -> None:
-    reason = check("08.7", lambda module, args, output: output.register_hook(lambda grad: None)).reason
-    assert "returns something (RemovableHandle)" in reason
-
-
-class RoundLayer(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.round()
-
-
-def test_right_answer_for_rounding_is_a_straight_through_estimator() -> None:
-    module, x = RoundLayer(), torch.tensor(2.6, requires_grad=True)
-    module.register_full_backward_hook(RIGHT["12.4"])
-    y = module(x)
-    assert (y.item(), torch.autograd.grad(y * 5, x)[0].item()) == (3, 5)
-
-
-def test_error_in_a_later_call_is_reported() -> None:
+def make_failing_later() -> Callable[[torch.Tensor], torch.Tensor]:
     calls: list[torch.Tensor] = []
 
-    def raises_later(grad: torch.Tensor) -> torch.Tensor:
+    def hook(grad: torch.Tensor) -> torch.Tensor:
         calls.append(grad)
         return grad * 5 if len(calls) == 1 else raises()
 
-    assert "RuntimeError: no" in check("02.8", raises_later).reason
-    assert "RuntimeError: no" in check("07.5", raises_for_gradients).reason
-    calls.clear()
-    assert "RuntimeError: no" in check("07.6", raises_later).reason
-
-
-def raises_for_gradients(x: torch.Tensor) -> torch.Tensor:
-    """Right without gradients; raises an error if the argument requires a gradient."""
-    return raises() if x.requires_grad else torch.where(x > 0, x, 1.0).log()
-
-
-def test_exit_stack_of_handles_is_accepted() -> None:
-    assert check("05.7", stack_of_handles).right
-
-
-@pytest.mark.parametrize("answer", ["d.grad", " d ", "D", ["d"], {"d"}])
-def test_tensor_name_is_accepted_in_several_spellings(answer: Any) -> None:
-    assert check("01.2", answer).right
-
-
-def test_check_works_under_no_grad() -> None:
-    with torch.no_grad():
-        assert check("02.1", 10).right
+    return hook
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("exercise", "answer", "expected"),
     [
-        *((name, "01.1") for name in ("1.1", "01.01", "1-1", "01,1", 1.1, "Exercise 01.1", "０１．１", "１。１")),
-        ("02.9 ", "02.9"),
-        ("021", "02.1"),
+        ("01.7", lambda: 1, "Your function ended in an error: TypeError: "),
+        ("02.8", make_failing_later(), "RuntimeError: no"),
+        ("03.6", lambda grad: grad, "two things: module, args."),
+        (
+            "03.7",
+            lambda module, args, output, kwargs: output * kwargs["c"],
+            "in this order: module, args, kwargs, output.",
+        ),
+        ("04.6", lambda: 1, "module, grad_input, grad_output."),
+        ("04.6", lambda module, grad_input, grad_output: (-grad_input[0],), "length 1; the number of the module's"),
+        ("07.5", lambda x: safe_log(x).int(), "does not return what MaskedLog returns"),
+        ("07.6", clip_each_row, "changes the direction"),
+        ("07.6", lambda grad: grad / grad.norm() if grad.norm() > 4.9 else grad, "norm 1.5 came out with the norm 1.5"),
+        ("08.6", lambda maps, grad: 1.0, "returned this: float."),
+        ("08.7", lambda module, args, output: output.register_hook(print), "returns something (RemovableHandle)"),
+        ("12.4", lambda module, grad_input, grad_output: (5.0,), "the same shape"),
+        ("12.4", lambda module, grad_input, grad_output: (grad_output[0].mean(),), "the same shape"),
+        ("12.4", lambda module, grad_input, grad_output: (grad_output[0].abs(),), "number for number"),
+        ("12.5", with_hook(lambda grad: grad.clamp_(-1, 1)), "writes into a tensor"),
+        ("12.5", lambda x: x.detach().requires_grad_(), "has no history"),
+        ("13.5", patches_from_the_place_on, "at several places"),
+        ("13.5", keeps_the_second_row, "come from row_a?"),
+        ("13.5", lambda *given: patches(*given).argmax(-1), "as the network returns them"),
+        ("13.5", lambda *given: patches(*given).softmax(-1), "neither run"),
+        *(("05.8", group, expected) for group, expected in OTHER_GROUPS),
     ],
 )
+def test_reason_says_what_is_wrong_with_an_answer_that_is_right_in_part(
+    exercise: str, answer: Any, expected: str
+) -> None:
+    verdict = check(exercise, answer)
+    assert not verdict.right and expected in verdict.reason
+
+
+def test_html_of_a_verdict_is_escaped() -> None:
+    assert "&lt;b&gt;" in Verdict("01.1", False, "<b>")._repr_html_()
+
+
+# -- names of exercises
+
+
+@pytest.mark.parametrize(("name", "meant"), [("1.1", "01.1"), ("1,1", "01.1"), ("１。１", "01.1"), ("021", "02.1")])
 def test_an_exercise_that_is_nearly_named_is_asked_about_in_one_line(name: Any, meant: str) -> None:
     with pytest.raises(ValueError, match="There is no exercise") as raised:
         check(name, 1)
     assert str(raised.value) == f'There is no exercise "{name}": do you mean {meant}?'
 
 
-@pytest.mark.parametrize(
-    ("name", "answered"),
-    [
-        ("13.9", "Lesson 13 has 13.1, 13.2, 13.3, 13.4, 13.5, 13.6."),
-        ("13", "Lesson 13 has 13.1, 13.2, 13.3, 13.4, 13.5, 13.6."),
-        ("99.9", "The exercises are numbered from 01.1 to 13.6."),
-        ("", "The exercises are numbered from 01.1 to 13.6."),
-    ],
-)
-def test_an_unknown_exercise_lists_those_of_its_lesson(name: str, answered: str) -> None:
-    with pytest.raises(ValueError, match="There is no exercise") as raised:
-        check(name, 1)
-    assert str(raised.value) == f'There is no exercise "{name}". {answered}'
-
-
-def test_a_number_that_names_an_exercise_is_accepted() -> None:
-    assert check(13.1, None).exercise == "13.1"  # type: ignore[arg-type]
-
-
-def test_known_answers_reach_every_feedback_text() -> None:
-    reached = {f"{key}.{JUDGES[key](answer).name}" for key in WRONG for answer in [*WRONG[key], RIGHT[key]]}
-    own = {name for name in reached if name.rpartition(".")[2] not in SHARED_FEEDBACK}
-    assert set(feedback_texts()) - set(SHARED_FEEDBACK) == own
-    assert set(SHARED_FEEDBACK) <= set(feedback_texts())
-
-
-def test_html_of_a_verdict_is_escaped() -> None:
-    assert "&lt;b&gt;" in Verdict("01.1", False, "<b>")._repr_html_()
+def test_a_number_names_an_exercise_and_an_unknown_one_lists_those_of_its_lesson() -> None:
+    assert check(12.1, None).exercise == "12.1"  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r'"12\.9"\. Lesson 12 has 12\.1, 12\.2, 12\.3, 12\.4, 12\.5, 12\.6\.$'):
+        check("12.9", 1)
+    with pytest.raises(ValueError, match=rf'"99\.9"\. The exercises are numbered from 01\.1 to {max(JUDGES)}\.$'):
+        check("99.9", 1)

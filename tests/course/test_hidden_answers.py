@@ -8,15 +8,13 @@ question. An answer is revealed by one of its numbers in prose, in an ``assert``
 import ast
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import nbformat
 import pytest
 
 from hookviz.course import check
-from tests.course.reading import read_notebook
-from tests.course.test_notebooks import FOLDER
+from tests.course.reading import FOLDER, read_notebook
 from tools.lesson_pages import is_check, is_open
 
 MIN_CELLS_AFTER_QUESTION = 3
@@ -186,9 +184,6 @@ LESSONS: dict[str, list[Question]] = {
 }
 
 
-CASES = [(number, question) for number, questions in LESSONS.items() for question in questions]
-
-
 def revealed_answers(notebook: Any, question: Question) -> list[str]:
     """Each cell in which the answer is visible, with the text that reveals it."""
     return [
@@ -256,33 +251,29 @@ def _constant_value(node: ast.AST) -> float | None:
     return float(value) if type(value) in (int, float) else None
 
 
-@cache
 def lesson(number: str) -> Any:
     (path,) = FOLDER.glob(f"{number}_*.ipynb")
     return read_notebook(path.name)
 
 
-@pytest.mark.parametrize(("number", "question"), CASES, ids=[f"{number}-{question.cell}" for number, question in CASES])
-def test_answer_is_not_visible_before_it_is_asked_for(number: str, question: Question) -> None:
-    assert revealed_answers(lesson(number), question) == []
-
-
 @pytest.mark.parametrize("number", LESSONS)
-def test_every_question_of_a_lesson_is_listed(number: str) -> None:
-    question_cells = [
-        cell.id for cell in lesson(number).cells if cell.cell_type == "markdown" and QUESTION_START.search(cell.source)
+def test_every_question_is_listed_and_its_answer_is_not_visible_before_it_is_asked_for(number: str) -> None:
+    notebook, questions = lesson(number), LESSONS[number]
+    texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert [cell.id for cell in texts if QUESTION_START.search(cell.source)] == [
+        question.cell for question in questions
     ]
-    assert question_cells == [question.cell for question in LESSONS[number]]
-
-
-@pytest.mark.parametrize(("number", "question"), [case for case in CASES if case[1].check])
-def test_listed_answer_passes_the_exercise_check(number: str, question: Question) -> None:
-    assert check(question.check, question.values[0] if question.answer is None else question.answer).right
+    revealed = {question.cell: revealed_answers(notebook, question) for question in questions}
+    assert {cell: found for cell, found in revealed.items() if found} == {}
+    for question in questions:
+        answer = question.answer or next(iter(question.values), None)
+        assert not question.check or check(question.check, answer).right, question
 
 
 @pytest.mark.parametrize("number", LESSONS)
-def test_details_blocks_are_well_formed_and_contain_markdown(number: str) -> None:
-    """Without the empty lines, Markdown between the tags is not rendered."""
+def test_details_blocks_are_well_formed_and_no_code_is_collapsed(number: str) -> None:
+    """Without the empty lines, Markdown between the tags is not rendered. Only the solution checks the lesson."""
+    assert all(map(is_open, lesson(number).cells))
     for cell in (cell for cell in lesson(number).cells if cell.cell_type == "markdown"):
         folded = re.findall(
             r"<details>\n<summary><b>[^<]+</b></summary>\n\n(.+?)\n\n</details>(?=\n\n|\Z)", cell.source, re.DOTALL
@@ -292,35 +283,19 @@ def test_details_blocks_are_well_formed_and_contain_markdown(number: str) -> Non
         assert "**Explain.**" not in cell.source
 
 
-@pytest.mark.parametrize("number", LESSONS)
-def test_no_code_of_a_lesson_is_collapsed(number: str) -> None:
-    """What only checks the lesson is in its solution."""
-    assert all(map(is_open, lesson(number).cells))
-
-
-def notebook_of(*cells: tuple[str, str]) -> Any:
-    make = {"text": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
-    return nbformat.v4.new_notebook(cells=[make[kind](source, id=f"c{n}") for n, (kind, source) in enumerate(cells)])
-
-
-QUESTION_CELL = ("text", "## Section\n\nIt is 7.\n\n**Predict.** The input is 12. What comes out?")
-
-
 @pytest.mark.parametrize(
-    ("cell", "revealed"),
+    ("kind", "source", "revealed"),
     [
-        (("text", "You get 12."), ["c1: 12"]),
-        (("text", "You get `[12]`, see [step 12](#step-12), and press 12."), ["c1: 12"]),
-        (("text", "<details>\n<summary><b>Explain</b></summary>\n\nYou get 12.\n\n</details>\n\nSo it is."), []),
-        (("text", "<details>\n<summary><b>It is 12</b></summary>\n\nYes.\n\n</details>"), ["c1: 12"]),
-        (("text", "It doubles.\n\n## Twelve\n\n12."), ["c1: doubles"]),
-        (("code", "assert x == 3 * 4"), ["c1: 12"]),
-        (("code", "x = 12\nx  # not 13"), []),
-        (("code", "x  # is 12"), ["c1: 12"]),
+        ("markdown", "You get `[12]`, see [step 12](#step-12), and press 12.", ["c1: 12"]),
+        ("markdown", "<details>\n<summary><b>Explain</b></summary>\n\nYou get 12.\n\n</details>", []),
+        ("markdown", "It doubles.\n\n## Twelve\n\n12.", ["c1: doubles"]),
+        ("code", "assert x == 3 * 4", ["c1: 12"]),
+        ("code", "x = 12\nx  # not 13", []),
     ],
 )
-def test_visible_answer_is_found(cell: tuple[str, str], revealed: list[str]) -> None:
-    notebook = notebook_of(QUESTION_CELL, cell)
+def test_visible_answer_is_found(kind: str, source: str, revealed: list[str]) -> None:
+    question = "## Section\n\nIt is 7.\n\n**Predict.** The input is 12. What comes out?"
+    make = getattr(nbformat.v4, f"new_{kind}_cell")
+    cells = [nbformat.v4.new_markdown_cell(question, id="c0"), make(source, id="c1")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
     assert revealed_answers(notebook, Question("c0", (12,), r"doubles")) == revealed
-    notebook.cells[1].metadata["jupyter"] = {"source_hidden": True}
-    assert cell[0] == "text" or revealed_answers(notebook, Question("c0", (12,))) == []

@@ -58,25 +58,6 @@ def test_program_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch, t
         run_program("other")
 
 
-def test_tool_keeps_what_it_cannot_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "own.txt").write_text("import torch\nprint(1)\n")
-    (tmp_path / "other.txt").write_text("import jax\nprint(2)\n")
-    kept = {"other": {"versions": {"jax": "9"}, "printed": "2"}, "gone": {"versions": {}, "printed": ""}}
-    (tmp_path / "printed.json").write_text(json.dumps(kept))
-    for module in (other_frameworks, tool):
-        monkeypatch.setattr(module, "PROGRAMS" if module is other_frameworks else "FOLDER", tmp_path)
-    monkeypatch.setattr(tool, "KEPT", tmp_path / "printed.json")
-    monkeypatch.setattr(tool, "installed_version", lambda package: None if package == "jax" else "1")
-    assert tool.main() == 0
-    assert capsys.readouterr().out == "other: left out, jax not installed\nown: ran\n"
-    assert json.loads((tmp_path / "printed.json").read_text()) == {
-        "other": kept["other"],
-        "own": {"versions": {}, "printed": "1"},
-    }
-
-
 def test_table_of_statements_names_the_version_of_tensorflow_that_printed() -> None:
     statements = (FOLDER / "README.md").read_text(encoding="utf-8")
     versions = {read_printed()[name]["versions"]["tensorflow"] for name in ("gradient_tape", "keras_callback")}

@@ -8,12 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from hookviz.course import review
-from hookviz.course.question_bank import Question, format_html, read_questions
+from hookviz.course.question_bank import format_html, read_questions
 from tests.course import question_proofs
 from tools.questions import read_exam, write_answers, write_exam, write_polls
 from tools.translation.message_sources import NOTEBOOKS
 
 BANK, EXAM = read_questions(), {question.key: question for question in read_exam(NOTEBOOKS)}
+ALL = [*BANK.values(), *EXAM.values()]
 PROOFS = {name: function for name, function in vars(question_proofs).items() if name.startswith("question_")}
 REVIEWED = [f"{number:02}" for number in range(2, 14)]
 
@@ -34,31 +35,26 @@ def test_the_bank_has_questions_for_each_lesson_and_the_exam_twenty_others() -> 
     assert sorted(counts) == ["01", *REVIEWED]
     assert len(BANK) == 40 and min(counts.values()) >= 2
     assert len(EXAM) == 20
-    asked = [" ".join(question.ask.split()).casefold() for question in (*BANK.values(), *EXAM.values())]
-    assert len(set(asked)) == len(asked)
+    assert len({" ".join(question.ask.split()).casefold() for question in ALL}) == len(ALL)
 
 
-@pytest.mark.parametrize("question", [*BANK.values(), *EXAM.values()], ids=lambda question: question.key)
-def test_a_question_has_one_right_choice_and_reasons_for_all(question: Question) -> None:
-    choices = question.choices
-    assert 3 <= len(choices) <= 4 and sum(choice.right for choice in choices) == 1
-    assert len({choice.text for choice in choices}) == len(choices)
-    assert len({choice.text.endswith(".") for choice in choices}) == 1
-    assert question.ask.endswith("?") and question.ask.count("`") % 2 == 0
-    for choice in choices:
-        assert choice.reason.endswith((".", "?")) and bool(choice.chosen) is not choice.right
-        assert all(text.count("`") % 2 == 0 for text in (choice.text, choice.reason, choice.chosen))
+def test_a_question_has_one_right_choice_and_reasons_for_all() -> None:
+    for question in ALL:
+        choices = question.choices
+        assert 3 <= len(choices) <= 4 and sum(choice.right for choice in choices) == 1, question.key
+        assert len({choice.text for choice in choices}) == len(choices), question.key
+        assert question.ask.endswith("?") and question.ask.count("`") % 2 == 0, question.key
+        for choice in choices:
+            assert choice.reason.endswith((".", "?")) and bool(choice.chosen) is not choice.right, question.key
+            assert all(text.count("`") % 2 == 0 for text in (choice.text, choice.reason, choice.chosen)), question.key
 
 
-def test_the_place_of_the_right_choice_says_nothing() -> None:
-    letters = Counter(question.letter for question in (*BANK.values(), *EXAM.values()))
+def test_neither_place_nor_length_of_the_right_choice_says_anything() -> None:
+    letters = Counter(question.letter for question in ALL)
     assert set(letters) == set("abcd") and max(letters.values()) < 2.5 * min(letters.values())
-
-
-def test_the_longest_choice_is_not_the_right_one_more_often_than_by_chance() -> None:
-    questions = [*BANK.values(), *EXAM.values()]
-    longest = [max(question.choices, key=lambda choice: len(choice.text)) for question in questions]
-    assert sum(choice.right for choice in longest) <= 0.3 * len(questions)
+    longest = [max(question.choices, key=lambda choice: len(choice.text)) for question in ALL]
+    assert sum(choice.right for choice in longest) <= 0.3 * len(ALL)
+    assert not [question.key for question in ALL if len({choice.text.endswith(".") for choice in question.choices}) > 1]
 
 
 # -- reviews
@@ -72,13 +68,8 @@ def test_a_review_asks_three_questions_from_earlier_lessons(lesson: str) -> None
     ages = [follows - int(question.lesson) for question in questions]
     assert ages[0] == 1 and min(ages) >= 1
     assert lesson == "02" or 2 <= ages[1] <= 4
-    assert review(lesson) == review(lesson)
-
-
-@pytest.mark.parametrize("lesson", REVIEWED[1:])
-def test_two_lessons_in_a_row_share_no_question(lesson: str) -> None:
-    before = review(f"{int(lesson) - 1:02}").questions
-    assert not {question.key for question in before} & {question.key for question in review(lesson).questions}
+    before = review(f"{int(lesson) - 1:02}").questions if lesson != "02" else ()
+    assert not {question.key for question in before} & {question.key for question in questions}
 
 
 def test_reviews_ask_about_many_different_questions() -> None:
@@ -86,15 +77,14 @@ def test_reviews_ask_about_many_different_questions() -> None:
     assert len(asked) > 25 and max(asked.values()) <= 3
 
 
-@pytest.mark.parametrize("lesson", ["01", "14", "5", "", None])
+@pytest.mark.parametrize("lesson", ["01", "99", None])
 def test_a_lesson_without_earlier_ones_has_no_review(lesson: str) -> None:
     with pytest.raises(ValueError, match=r"There is no review for lesson .*02 to 13.*lesson 01 has none"):
         review(lesson)
 
 
-@pytest.mark.parametrize("lesson", REVIEWED)
-def test_a_review_works_without_a_kernel_and_without_scripts(lesson: str) -> None:
-    asked = review(lesson)
+def test_a_review_works_without_a_kernel_and_without_scripts() -> None:
+    asked = review("12")
     page = asked._repr_html_()
     choices = [choice for question in asked.questions for choice in question.choices]
     assert page.count("<details") == page.count("</details>") == page.count("<summary>") == len(choices)
@@ -116,13 +106,10 @@ def test_a_review_in_a_terminal_shows_the_choices_and_keeps_the_answers_back() -
 # -- pages
 
 
-def test_the_answers_to_the_exam_are_fresh() -> None:
-    page = NOTEBOOKS / "solutions" / "exam_answers.md"
-    assert page.read_text(encoding="utf-8") == write_answers(EXAM.values()), "run: make lessons"
-
-
-def test_the_polls_have_every_question_and_the_exam_no_answer() -> None:
+def test_the_polls_have_every_question_and_the_exam_no_answer_and_its_answers_are_fresh() -> None:
     polls, exam, answers = write_polls(BANK.values()), write_exam(EXAM.values()), write_answers(EXAM.values())
     assert all(question.ask in polls for question in BANK.values())
     assert not any(choice.reason in exam for question in EXAM.values() for choice in question.choices)
     assert all(question.ask in exam and question.ask in answers for question in EXAM.values())
+    page = NOTEBOOKS / "solutions" / "exam_answers.md"
+    assert page.read_text(encoding="utf-8") == answers, "run: make lessons"

@@ -50,11 +50,6 @@ def test_the_right_answer_to_each_question_is_accepted(trace: hv.Trace, asked: Q
             assert asked.check(entry.number, answer).right, (entry, answer)
 
 
-def test_a_choice_may_be_given_as_a_full_width_digit(asked: Quiz) -> None:
-    number = number_of(asked, "Which hook runs next?")
-    assert asked.check(number, "\uff11").reason == asked.check(number, 1).reason != asked.check(number, 2).reason
-
-
 @pytest.mark.parametrize("answer", [18, " tensor(18.) ", torch.tensor([18])])
 def test_a_right_number_is_accepted_in_several_types(asked: Quiz, answer: Any) -> None:
     verdict = asked.check(number_of(asked, "run on c"), answer)
@@ -62,31 +57,30 @@ def test_a_right_number_is_accepted_in_several_types(asked: Quiz, answer: Any) -
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("text", "answer", "reason"),
     [
-        (6, "6 is the gradient before λ"),
-        (12, "You used the old gradient, 4: c_hook has already changed it to 6."),
-        (1, "1 is the gradient of e."),
-        (99, "Read the hook"),
-        ([6, 6], "Numbers to type: 1."),
-        ("six", "Type numbers such as 1.5, or None."),
-        (None, "Nothing was entered yet"),
+        ("run on c", 6, "6 is the gradient before λ"),
+        ("run on c", 12, "You used the old gradient, 4: c_hook has already changed it to 6."),
+        ("run on c", 99, "Read the hook"),
+        ("run on c", [6, 6], "Numbers to type: 1."),
+        ("run on c", "six", "Type numbers such as 1.5, or None."),
+        ("run on c", None, "Nothing was entered yet"),
+        ("Which hook runs next?", 9, "number of one of the"),
     ],
 )
-def test_a_wrong_number_gets_its_reason(asked: Quiz, answer: Any, reason: str) -> None:
-    verdict = asked.check(number_of(asked, "run on c"), answer)
+def test_a_wrong_answer_gets_its_reason(asked: Quiz, text: str, answer: Any, reason: str) -> None:
+    verdict = asked.check(number_of(asked, text), answer)
     assert not verdict.right and reason in verdict.reason
 
 
 def test_a_wrong_choice_gets_its_reason(asked: Quiz) -> None:
     number = number_of(asked, "Which hook runs next?")
-    reasons = {asked.check(number, place).reason for place in range(1, len(asked[number - 1].choices) + 1)}
-    assert len(reasons) >= 2
-    assert "number of one of the" in asked.check(number, 9).reason
-    assert "number of one of the" in asked.check(number, "that one").reason
+    verdicts = [asked.check(number, place) for place in range(1, len(asked[number - 1].choices) + 1)]
+    assert sum(verdict.right for verdict in verdicts) == 1 and len({verdict.reason for verdict in verdicts}) >= 2
+    assert asked.check(number, "\uff11") == verdicts[0]
 
 
-@pytest.mark.parametrize("number", [0, 4, -1, "1"])
+@pytest.mark.parametrize("number", [0, 4, "1"])
 def test_an_unknown_question_number_raises_a_value_error(asked: Quiz, number: Any) -> None:
     with pytest.raises(ValueError, match=r"There is no question .*: they are numbered from 1 to 3\."):
         asked.check(number, 1)
@@ -113,8 +107,3 @@ def test_an_empty_quiz_has_a_message() -> None:
         torch.rand(100, requires_grad=True).sum().backward()
     assert list(quiz(trace)) == []
     assert repr(quiz(trace)) == "There is nothing to predict here."
-
-
-def test_a_saved_trace_has_the_same_quiz(trace: hv.Trace, tmp_path: Any) -> None:
-    trace.save(tmp_path / "trace.json")
-    assert list(quiz(hv.load(tmp_path / "trace.json"))) == list(quiz(trace))

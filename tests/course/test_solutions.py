@@ -9,7 +9,6 @@ import pytest
 from tools.lessons import NOTEBOOKS, link_lessons, make_student_notebook, remove_solutions
 
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
-LESSONS = [path for path in SOLUTIONS if path.name[:2].isdigit()]
 
 
 def read(path: Path) -> Any:
@@ -29,34 +28,22 @@ def notebook_of(*sources: str) -> Any:
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
 
 
-def test_marked_lines_and_cells_left_empty_by_them_are_removed() -> None:
+def test_solutions_and_checks_of_what_a_lesson_says_are_removed_with_cells_left_empty() -> None:
     marked = "### BEGIN SOLUTION\nanswer = 7\n### END SOLUTION"
-    match = remove_solutions(notebook_of("answer = None\n" + marked + "\ncheck(answer)", marked, "last"))
-    assert [cell.source for cell in match.cells] == ["answer = None\ncheck(answer)", "last"]
+    tests = "### BEGIN HIDDEN TESTS\nassert a == 4\n### END HIDDEN TESTS"
+    match = remove_solutions(notebook_of("answer = None\n" + marked + "\ncheck(answer)", marked, "a\n" + tests, tests))
+    assert [cell.source for cell in match.cells] == ["answer = None\ncheck(answer)", "a"]
 
 
 def test_lines_inside_a_function_are_replaced_by_a_line_that_does_nothing() -> None:
     lines = "    ### BEGIN SOLUTION\n    y = x\n\n    y += 1\n    ### END SOLUTION\n"
-    marked = f"def f(x):\n    y = 0\n{lines}    return y\n\n\nf(1)"
-    [cell] = remove_solutions(notebook_of(marked)).cells
+    [cell] = remove_solutions(notebook_of(f"def f(x):\n    y = 0\n{lines}    return y\n\n\nf(1)")).cells
     assert cell.source == "def f(x):\n    y = 0\n    pass  # your lines\n    return y\n\n\nf(1)"
-
-
-def test_checks_of_what_a_lesson_says_are_removed() -> None:
-    marked = "### BEGIN HIDDEN TESTS\nassert a == 4\n### END HIDDEN TESTS"
-    match = remove_solutions(notebook_of("a = 4\n" + marked, marked, "a"))
-    assert [cell.source for cell in match.cells] == ["a = 4", "a"]
 
 
 @pytest.mark.parametrize(
     "source",
-    [
-        "### BEGIN SOLUTION\n1",
-        "1\n### END SOLUTION",
-        "  ### BEGIN HIDDEN TESTS\n1\n  ### END HIDDEN TESTS",
-        "  ### BEGIN SOLUTION\n1\n### END SOLUTION",
-        "### BEGIN SOLUTION\n### END HIDDEN TESTS",
-    ],
+    ["### BEGIN SOLUTION\n1", "1\n### END SOLUTION", "### BEGIN SOLUTION\n### END HIDDEN TESTS"],
 )
 def test_unbalanced_solution_marks_raise_an_error(source: str) -> None:
     with pytest.raises(ValueError, match="not ended, or ended and not begun"):

@@ -11,11 +11,7 @@ ROWS = re.findall(r"^\| ([\dWK]\S*) \| (.+?) \| (.*) \|$", README, re.MULTILINE)
 LESSONS = [path.name for path in sorted(FOLDER.glob("[01]*.ipynb"))]
 
 
-def keys() -> list[str]:
-    return [key for key, _, _ in ROWS]
-
-
-@pytest.mark.parametrize("row", ROWS, ids=keys())
+@pytest.mark.parametrize("row", ROWS, ids=[key for key, *_ in ROWS])
 def test_each_row_links_to_cells_with_assertions(row: tuple[str, str, str]) -> None:
     links = links_to_cells(row[2])
     assert links and len(links) == row[2].count("](")
@@ -23,8 +19,10 @@ def test_each_row_links_to_cells_with_assertions(row: tuple[str, str, str]) -> N
         check_link(link)
 
 
-def test_row_keys_are_unique() -> None:
-    assert len(set(keys())) == len(keys()) > 100
+def test_row_keys_are_unique_and_other_links_point_to_existing_files() -> None:
+    assert len({key for key, *_ in ROWS}) == len(ROWS) > 100
+    others = re.findall(r"\]\(([\w./]+)\)", README)
+    assert others and all((FOLDER / target).exists() for target in others)
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -35,8 +33,3 @@ def test_readme_lists_each_lesson_with_its_question_and_duration(name: str) -> N
     assert row[0] == heading_above(notebook, notebook.cells[0].id)
     assert f"**The question: {row[1][0].lower()}{row[1][1:]}**" in text
     assert f"about {row[2]} minutes" in text
-
-
-def test_other_links_point_to_existing_files() -> None:
-    others = re.findall(r"\]\(([\w./]+)\)", README)
-    assert others and all((FOLDER / target).exists() for target in others)

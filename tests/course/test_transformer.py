@@ -26,36 +26,22 @@ def test_pieces_are_copies_of_the_first_part_and_the_asked_places_lie_inside_the
     assert torch.equal(sources[:, inside] + 1, sources[:, inside + 1])
 
 
-def test_text_and_row_are_inverse() -> None:
-    assert as_text(as_row("hbkd")[0]) == "hbkd"
-
-
 def test_same_seed_makes_the_same_network_and_leaves_the_random_numbers_alone() -> None:
-    torch.manual_seed(5)
-    expected = torch.rand(1)
-    torch.manual_seed(5)
+    before = torch.get_rng_state()
     one, other = SmallTransformer(seed=2), SmallTransformer(seed=2)
-    assert torch.equal(torch.rand(1), expected)
+    assert torch.equal(torch.get_rng_state(), before)
     assert all(map(torch.equal, one.parameters(), other.parameters()))
     assert not torch.equal(one.scores.weight, SmallTransformer(seed=3).scores.weight)
 
 
-def test_later_letters_do_not_change_earlier_scores() -> None:
-    net = SmallTransformer()
+def test_it_looks_back_only_as_a_hook_on_the_pattern_sees() -> None:
+    net, patterns = SmallTransformer(), list[torch.Tensor]()
+    net.blocks[0].attention.pattern.register_forward_hook(lambda module, args, output: patterns.append(output))
     one, other = net(as_row("abcde")), net(as_row("abcfg"))
     assert torch.allclose(one[:, :3], other[:, :3], atol=1e-6)
     assert not torch.allclose(one[:, 3:], other[:, 3:], atol=1e-6)
-
-
-def test_hook_on_the_heads_switches_one_off_and_one_on_the_pattern_sees_shares() -> None:
-    net, row = SmallTransformer(), as_row("abcab")
-    patterns: list[torch.Tensor] = []
-    attention = net.blocks[0].attention
-    attention.pattern.register_forward_hook(lambda module, args, output: patterns.append(output))
-    with attention.heads.register_forward_hook(lambda module, args, output: torch.zeros_like(output)):
-        without = net(row)
     assert patterns[0].shape == (1, 2, 5, 5) and patterns[0].sum(-1).allclose(torch.ones(1))
-    assert patterns[0].triu(1).eq(0).all() and not torch.equal(without, net(row))
+    assert patterns[0].triu(1).eq(0).all()
 
 
 def test_tiny_attention_looks_at_equal_letters_only() -> None:

@@ -1,12 +1,12 @@
-"""ARCHITECTURE.md is a map of the package on one page, and true."""
+"""ARCHITECTURE.md is a map of the package on one page, and AGENTS.md one for agents; what they name is there."""
 
-import ast
 import re
-from collections.abc import Container
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
 PACKAGE = ROOT / "hookviz"
 
 
@@ -23,48 +23,18 @@ def test_every_file_named_in_the_architecture_exists() -> None:
     assert [name for name in files if not ((PACKAGE / name).exists() or (ROOT / name).exists())] == []
 
 
-def test_the_map_is_one_page_with_twelve_places_to_start() -> None:
+def test_the_maps_are_one_page_each_with_twelve_places_to_start() -> None:
     rows = ARCHITECTURE.partition("## Start here")[2].count("\n|") - 2
-    assert rows == 12 and len(ARCHITECTURE.split()) <= 1_250
+    assert rows == 12 and len(ARCHITECTURE.split()) <= 1_250 and len(GUIDE.split()) <= 500
 
 
-def package_modules() -> dict[str, Path]:
-    """Module → its file."""
-    paths = [path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts]
-    names = (".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths)
-    return {name.removesuffix(".__init__"): path for name, path in zip(names, paths, strict=True)}
-
-
-def imported_modules(path: Path, modules: Container[str]) -> set[str]:
-    """The modules of the package that a file imports, including imports for types and inside functions."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            each = (f"{node.module}.{alias.name}" for alias in node.names)
-            found |= {name if name in modules else node.module for name in each}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return {name for name in found if name in modules}
-
-
-def test_no_import_cycle_has_more_than_two_files() -> None:
-    files = package_modules()
-    direct_imports = {name: imported_modules(path, files) - {name} for name, path in files.items()}
-    all_imports = {name: transitive_imports(name, direct_imports) for name in files}
-    cycles = {
-        frozenset(other for other in all_imports[name] if name in all_imports[other])
-        for name in files
-        if name in all_imports[name]
-    }
-    assert [sorted(cycle) for cycle in cycles if len(cycle) > 2] == []
-
-
-def transitive_imports(name: str, direct_imports: dict[str, set[str]]) -> set[str]:
-    """All modules that a module imports, directly or indirectly."""
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        new = direct_imports[waiting.pop()] - found
-        found |= new
-        waiting += new
-    return found
+def test_commands_and_files_of_the_guide_for_agents_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"\bmake ([\w./]+)", GUIDE))
+    assert len(targets) > 5
+    assert [name for name in targets if not re.search(rf"(?m)^(?:[^#\t:]* )?{re.escape(name)}[ :]", makefile)] == []
+    modules = set(re.findall(r"python -m ([\w.]+)", GUIDE)) - {"pytest"}
+    assert modules and [module for module in modules if find_spec(module) is None] == []
+    paths = set(re.findall(r"[\w.-]*[\w*]/[\w./*-]*|[\w.-]+\.md\b", GUIDE))
+    assert len(paths) > 20
+    assert [path for path in paths if not path.startswith(".venv") and not [*ROOT.glob(path)]] == []

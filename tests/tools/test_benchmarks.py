@@ -1,9 +1,8 @@
 """Each benchmark runs on a tiny case, and what its pages show is what was measured."""
 
-import pytest
 import torch
 
-from benchmarks import opening, partial_recording, passes, silent_hooks, training_steps
+from benchmarks import opening, partial_recording
 from benchmarks.cases import Case
 from benchmarks.observation import record_norms, record_pass, run_with_empty_hooks
 from benchmarks.peers import __main__ as peers
@@ -12,7 +11,6 @@ from benchmarks.peers.tools import PEERS
 from benchmarks.peers.workloads import WORKS
 from benchmarks.tables import read_section
 from benchmarks.timing import ratios
-from tests.reasons import reasons
 
 SMALL_CASE = Case("small", torch.nn.Sequential(torch.nn.Linear(3, 3)), torch.ones(2, 3), 3, "linear")
 
@@ -23,34 +21,8 @@ def test_recording_is_compared_with_a_plain_pass() -> None:
     assert [len(rounds) for rounds in found] == [2] * len(kinds) and min(map(min, found)) > 0
 
 
-def test_benchmark_of_silent_hooks_records_with_and_without_notes() -> None:
-    model = torch.nn.Linear(2, 2)
-    model.weight.register_hook(print)
-    model.weight.requires_grad_(False)
-    case = Case("small", model, torch.ones(1, 2))
-    with silent_hooks.without_notes():
-        assert not reasons(silent_hooks.record(case))
-    assert [row.name for row in reasons(silent_hooks.record(case))] == ["print"]
-
-
 def test_initial_widget_state_keeps_within_its_size_limit() -> None:
     assert 0 < opening.widget_state_size(opening.record_case(opening.TRACES["resnet"]())) <= 200_000
-
-
-def test_time_and_memory_of_passes_are_measured_in_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "ROUNDS", 1)
-    ((seconds, kibibytes),) = passes.measure_rounds(lambda: passes.record_loop(3))
-    assert seconds > 0 and kibibytes >= 0
-
-
-def test_steps_of_a_training_alternate_between_plain_and_recorded() -> None:
-    clock = training_steps.StepClock()
-    for _ in range(training_steps.WARM_UP + len(clock.kinds)):
-        clock.begin(SMALL_CASE.run)
-        SMALL_CASE.root().backward()
-        clock.end()
-    assert {kind: len(seconds) for kind, seconds in clock.seconds.items()} == dict.fromkeys(clock.kinds, 1)
-    assert clock.describe().startswith("plain ")
 
 
 # -- the comparison with other tools

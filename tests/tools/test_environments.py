@@ -20,25 +20,17 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "site" / "installing.md").read_text(encoding="utf-8")
 
 
-def test_the_oldest_release_is_the_one_that_pyproject_declares() -> None:
+def test_the_releases_are_those_of_pyproject_the_workflow_and_the_page_on_installing() -> None:
+    oldest, *others, newest = noxfile.RELEASES
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {needed.name: needed.specifier for needed in map(Requirement, project["dependencies"])}
-    assert str(declared["torch"]) == f">={next(iter(noxfile.RELEASES))}"
-    assert noxfile.RELEASES["2.6"] in declared["ipywidgets"]
-
-
-def test_the_workflow_tries_the_same_releases() -> None:
+    assert str(declared["torch"]) == f">={oldest}" and noxfile.RELEASES[oldest] in declared["ipywidgets"]
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
     tried = workflow["jobs"]["versions"]["strategy"]["matrix"]["torch"]
     assert [version.removesuffix(".0") for version in tried] == [*noxfile.RELEASES]
-
-
-def test_the_page_on_installing_has_a_row_for_each_release_and_quotes_the_screen() -> None:
     first, last = TESTED
-    assert f"supports {first} to {last}," in PAGE
-    *releases, newest = noxfile.RELEASES
-    assert newest == "newest" and f"| {last}." in PAGE
-    assert all(f"| {release}." in PAGE for release in releases)
+    assert newest == "newest" and f"supports {first} to {last}," in PAGE
+    assert all(f"| {release}." in PAGE for release in (oldest, *others, last))
     assert re.search(r'the player says "(.+?)"', PAGE)[1] in _MISSING_VALUES["torch"]  # type: ignore[index]
 
 

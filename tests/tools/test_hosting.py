@@ -61,17 +61,6 @@ def test_actions_are_named_by_their_commits() -> None:
     assert [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line)] == []
 
 
-# -- pre-commit
-
-
-def test_hooks_before_a_commit_are_the_parts_of_make_lint() -> None:
-    (lint,) = re.findall(r"(?m)^lint: (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    (repository,) = read_yaml(ROOT / ".pre-commit-config.yaml")["repos"]
-    assert repository["repo"] == "local"
-    assert [hook["entry"] for hook in repository["hooks"]] == [f"make {part}" for part in lint.split()]
-    assert all(hook["language"] == "system" and not hook["pass_filenames"] for hook in repository["hooks"])
-
-
 # -- the recipe for conda-forge
 
 

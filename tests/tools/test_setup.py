@@ -1,6 +1,5 @@
 """``make`` says what is missing, copies the lessons for the student, and installs the same packages in all places."""
 
-import json
 import os
 import re
 import subprocess
@@ -152,16 +151,6 @@ def test_pinned_packages_accept_python_3_11_0() -> None:
     assert refused == []
 
 
-def test_binder_environment_has_the_requirements_of_the_lab_extra() -> None:
-    conda = conda_packages()
-    for requirement in requirements("lab"):
-        name = CONDA_NAMES.get(requirement.name, requirement.name)
-        assert conda[name] == requirement.specifier, name
-    assert "pytorch" not in conda and "pip" in conda
-    python = str(conda["python"])
-    assert re.fullmatch(r"==3\.\d+", python) and python.removeprefix("==") in SpecifierSet(project()["requires-python"])
-
-
 def conda_packages() -> dict[str, SpecifierSet]:
     """The packages of environment.yml and of its pip section → their version specifiers."""
     entries: list[Any] = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
@@ -171,9 +160,14 @@ def conda_packages() -> dict[str, SpecifierSet]:
     return {package.name: package.specifier for package in parsed}
 
 
-def test_binder_post_build_installs_without_dependencies_and_asks_for_no_news() -> None:
+def test_binder_environment_has_the_requirements_of_the_lab_extra() -> None:
+    conda = conda_packages()
+    for requirement in requirements("lab"):
+        name = CONDA_NAMES.get(requirement.name, requirement.name)
+        assert conda[name] == requirement.specifier, name
+    assert "pytorch" not in conda and "pip" in conda
+    python = str(conda["python"])
+    assert re.fullmatch(r"==3\.\d+", python) and python.removeprefix("==") in SpecifierSet(project()["requires-python"])
     script = (ROOT / "postBuild").read_text()
     assert script.startswith("#!/bin/bash\nset -e\n") and "pip install --no-deps -e .\n" in script
-    assert 'cp tools/overrides.json "$settings/overrides.json"\n' in script
-    assert json.loads((ROOT / "tools" / "overrides.json").read_text())
     assert os.access(ROOT / "postBuild", os.X_OK) and os.access(ROOT / ".ci" / "run", os.X_OK)

@@ -39,20 +39,18 @@ def slides_of(*cells: Any) -> tuple[list[list[str]], list[str]]:
     return shown[1:], ["\n".join(cell.source for cell in slide if is_note[id(cell)]) for slide in slides[1:]]
 
 
-def test_prose_is_shortened_on_its_slide_and_complete_in_the_notes() -> None:
-    (first, second), notes = slides_of(
-        prose_cell(f"## One\n\n{LONG_PROSE.strip()}\n\nAnd this."), prose_cell("## Two\n\nAs in [lesson 02](02.ipynb).")
+def test_prose_is_shortened_on_its_slide_and_complete_in_the_notes_as_are_cells_that_are_not_chosen() -> None:
+    (first, second, third), notes = slides_of(
+        prose_cell(f"## One\n\n{LONG_PROSE.strip()}\n\nAnd this."),
+        prose_cell("## Two\n\nAs in [lesson 02](02.ipynb)."),
+        nbformat.v4.new_markdown_cell("## Three\n\nA story."),
+        code_cell("b"),
+        code_cell("c = 1\nassert c"),
     )
     assert LONG_PROSE.startswith(first[1]) and first[1].endswith("story.") and 20 < len(first[1].split()) <= MAX_WORDS
-    assert second == ["## Two", "As in lesson 02."]
-    assert notes == [f"{LONG_PROSE.strip()}\n\nAnd this.", ""]
-
-
-def test_cells_that_are_not_chosen_are_notes_and_give_the_heading() -> None:
-    story, code = nbformat.v4.new_markdown_cell("## One\n\nA story."), nbformat.v4.new_code_cell("a = 1")
-    shown, notes = slides_of(story, code, code_cell("b"), code_cell("c = 1\nassert c"), prose_cell("And."))
-    assert shown == [["## One", "b"]]
-    assert notes == ["## One\n\nA story.\n\n```python\na = 1\n```\n```python\nc = 1\nassert c\n```\n\nAnd."]
+    assert (second, third) == (["## Two", "As in lesson 02."], ["## Three", "b"])
+    whole = f"{LONG_PROSE.strip()}\n\nAnd this."
+    assert notes == [whole, "", "## Three\n\nA story.\n```python\nc = 1\nassert c\n```"]
 
 
 def test_a_question_shows_the_code_that_is_to_run_and_its_answer_is_on_another_slide() -> None:
@@ -82,23 +80,19 @@ def test_code_stands_on_no_empty_slide() -> None:
     )
     assert shown == [["## One", table], [""]]
     assert notes == ["", "```python\ntrace\n```\n\n**Step through it.** →"]
-    shown, _ = slides_of(prose_cell("## One"), code_cell("a = 1"), code_cell("draw(a)", text_html="<img alt=''>"))
-    assert shown == [["## One", "a = 1", "draw(a)", ""]]
 
 
 def test_a_question_shows_the_graph_without_the_answer() -> None:
     boxes = '<g><rect class="hv-box"/><text class="hv-name">a</text></g>' * 2
     svg = f'<svg class="hv-svg">{boxes}<text x="1" class="hv-grad" id="g">gradient 2</text></svg>'
-    question, other = (nbformat.v4.new_markdown_cell(f"**Predict.** `{name}.grad`?") for name in "ab")
-    player, graph = code_cell("trace", image_svg=""), erase_results(svg)
-    player.outputs[0].data = {"image/svg+xml": svg}
+    question, other = (prose_cell(f"**Predict.** `{name}.grad`?") for name in "ab")
+    player, graph = code_cell("trace"), erase_results(svg)
+    player.outputs = [nbformat.v4.new_output("display_data", data={"image/svg+xml": svg})]
     assert "hv-name" in graph and "gradient 2" not in graph
     assert find_graphs([question, player]) == find_graphs([player, question]) == {question.id: graph}
     assert find_graphs([player, other]) == {}
-    question.metadata["tags"] = ["slide"]
-    slides = make_slides(
-        nbformat.v4.new_notebook(cells=[prose_cell("# Lesson"), question]), graphs={question.id: "<b>"}
-    )
+    notebook = nbformat.v4.new_notebook(cells=[prose_cell("# Lesson"), question])
+    slides = make_slides(notebook, graphs={question.id: "<b>"})
     assert [output.data for cell in slides.cells for output in cell.get("outputs", [])] == [{"text/html": "<b>"}]
 
 

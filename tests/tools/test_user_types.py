@@ -31,16 +31,10 @@ if step.kind == "tensor_hok":
 
 # Lines of the lessons.
 sent = [(node.before.tolist(), [v.tolist() for v in node.after]) for node in trace.steps]
-grads = {s.on: s.after.tolist() for s in trace.steps[3:] if s.kind == "accumulate"}
 for step in trace.firings:
-    if step.kind == "tensor_hook":
-        print(step.hook.name, "on", step.on)
-    print(f"before: {step.before.min:.2f} to {step.before.max:.2f}")
-before, after = trace.firings[0].before, trace.firings[0].after
-assert (round(before.min, 2), round(before.max, 2)) == (-0.08, 0.15) and after.max == 0 and len(after) == 2
+    print(step.hook.name, "on", step.on, f"before: {step.before.min:.2f} to {step.before.max:.2f}")
 assert trace.steps[-1].after.tolist() - trace.steps[-1].before.tolist() == 100
 assert trace.steps[0].after.shape == (1, 16, 8, 8) and trace.steps[4].after[0].tolist() == 60
-first = next(step for step in trace.steps if step.kind == "arrive" and step.after.nan)
 norms = [round(s.after.norm, 6) for s in trace.steps if s.kind == "accumulate"]
 if trace.steps[0].before is None or isinstance(trace.steps[0].after, tuple):
     print(trace.steps[0].hook is None)
@@ -58,9 +52,8 @@ follow_imports = skip
 """
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("types")
+def check_types(folder: Path) -> str:
+    """Return what mypy says of the program."""
     (folder / "program.py").write_text(PROGRAM)
     (folder / "mypy.ini").write_text(CONFIG)
     (folder / "hookviz").symlink_to(ROOT / "hookviz")
@@ -73,25 +66,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     return result.stdout
 
 
-def revealed(report: str) -> list[str]:
-    """The types that mypy reveals, in order, without the names of modules."""
+def test_the_fields_of_a_step_have_precise_types_and_a_wrong_kind_and_a_wrong_name_are_errors(tmp_path: Path) -> None:
+    report = check_types(tmp_path)
     types = re.findall(r'Revealed type is "(.*)"', report)
-    return [re.sub(r"\b[\w.]+\.(?=\w)", "", text) for text in types]
-
-
-def test_the_fields_of_a_step_have_precise_types(report: str) -> None:
-    step, some_steps, all_steps, kind, before, effect, hook, on, trouble_step, norm = revealed(report)
+    without_modules = [re.sub(r"\b[\w.]+\.(?=\w)", "", text) for text in types]
+    step, some_steps, all_steps, kind, before, effect, hook, on, trouble_step, norm = without_modules
     assert (step, some_steps, all_steps) == ("Step", "Steps", "list[Step]")
     assert kind.startswith(("Literal['call'] | Literal['forward']", "Literal['call', 'forward'"))
     assert before == "_OneOrSeveral | Any"
     assert {"'kept'", "'edited'", "'replaced'", "'ran'"} == set(re.findall(r"'\w+'", effect)) and "None" in effect
     assert (hook, on, trouble_step, norm) == ("Hook | Any", "str", "int | None", "float")
-
-
-def test_lines_of_the_lessons_are_right_and_a_wrong_kind_and_a_wrong_name_are_errors(report: str) -> None:
-    lines = PROGRAM.splitlines()
-    kind = 1 + lines.index('if step.kind == "tensor_hok":')
-    name = 1 + lines.index("print(trace.steps[0].after.maximum)")
     wrong_kind, wrong_name = [text for text in report.splitlines() if " error: " in text]
-    assert f"program.py:{kind}: error: Non-overlapping equality check" in wrong_kind
-    assert f"program.py:{name}: error:" in wrong_name and 'has no attribute "maximum"' in wrong_name
+    lines = PROGRAM.splitlines()
+    kind_line = 1 + lines.index('if step.kind == "tensor_hok":')
+    assert f"program.py:{kind_line}: error: Non-overlapping equality check" in wrong_kind
+    name_line = 1 + lines.index("print(trace.steps[0].after.maximum)")
+    assert f"program.py:{name_line}: error:" in wrong_name and 'has no attribute "maximum"' in wrong_name

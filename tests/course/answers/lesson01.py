@@ -1,41 +1,27 @@
 """Right and wrong answers to what lesson 01 asks."""
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
 
 def backward_inside(a: torch.Tensor, b: torch.Tensor) -> None:
     (a * b).backward()
 
 
-def find_silent(net: torch.nn.Module, loss: torch.Tensor) -> list[str]:
+find_silent = partial(
+    changed,
+    """
+def find_silent(net, loss):
     net.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    return [name for name, parameter in net.named_parameters() if parameter.requires_grad and parameter.grad is None]
-
-
-def finds_frozen(net: torch.nn.Module, loss: torch.Tensor) -> set[str]:
-    net.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    return {name for name, parameter in net.named_parameters() if parameter.grad is None}
-
-
-def finds_zero(net: torch.nn.Module, loss: torch.Tensor) -> list[str]:
-    loss.backward()  # type: ignore[no-untyped-call]
-    return [name for name, parameter in net.named_parameters() if parameter.grad is None or not parameter.grad.any()]
-
-
-def believes_an_old_gradient(net: torch.nn.Module, loss: torch.Tensor) -> list[str]:
-    loss.backward()  # type: ignore[no-untyped-call]
-    return [name for name, parameter in net.named_parameters() if parameter.requires_grad and parameter.grad is None]
-
-
-def finds_the_others(net: torch.nn.Module, loss: torch.Tensor) -> list[str]:
-    loss.backward()  # type: ignore[no-untyped-call]
-    return [name for name, parameter in net.named_parameters() if parameter.grad is not None]
+    loss.backward()
+    return [name for name, p in net.named_parameters() if p.requires_grad and p.grad is None]
+""",
+    "find_silent",
+)
 
 
 RIGHT: dict[str, Any] = {
@@ -46,7 +32,7 @@ RIGHT: dict[str, Any] = {
     "01.5": "12",
     "01.6": 14,
     "01.7": lambda a, b: a * b + 4 * a,
-    "01.8": find_silent,
+    "01.8": find_silent(),
 }
 WRONG: dict[str, list[Any]] = {
     "01.1": [3, 4, 7, 8, 6, 24, 1, 5],
@@ -66,10 +52,10 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "01.8": [
-        finds_frozen,
-        finds_zero,
-        believes_an_old_gradient,
-        finds_the_others,
+        find_silent(("p.requires_grad and ", "")),
+        find_silent(("p.requires_grad and p.grad is None", "p.grad is None or not p.grad.any()")),
+        find_silent(("net.zero_grad()", "pass")),
+        find_silent(("p.requires_grad and p.grad is None", "p.grad is not None")),
         lambda net, loss: [name for name, parameter in net.named_parameters() if parameter.grad is None],
         lambda net, loss: loss.backward(),
         raises,

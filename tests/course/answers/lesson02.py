@@ -1,74 +1,20 @@
 """Right and wrong answers to what lesson 02 asks."""
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
 
 def forgets_to_return(grad: torch.Tensor) -> None:
     grad.clamp(-3, 3)
 
 
-def note(tensor: torch.Tensor, log: list[float]) -> Any:
-    return tensor.register_hook(lambda grad: log.append(grad.abs().max().item()))  # type: ignore[no-untyped-call]
-
-
-def note_of_a_colleague(tensor: torch.Tensor, log: list[torch.Tensor]) -> None:
-    def write_down(grad: torch.Tensor) -> torch.Tensor:
-        grad.abs_()
-        size = grad.max()
-        log.append(size)
-        return size
-
-    tensor.register_hook(write_down)  # type: ignore[no-untyped-call]
-
-
-def note_in_place(tensor: torch.Tensor, log: list[float]) -> Any:
-    return tensor.register_hook(lambda grad: log.append(grad.abs_().max().item()))  # type: ignore[no-untyped-call]
-
-
-def note_and_return(tensor: torch.Tensor, log: list[float]) -> Any:
-    def write_down(grad: torch.Tensor) -> torch.Tensor:
-        size = grad.abs()
-        log.append(size.max().item())
-        return size
-
-    return tensor.register_hook(write_down)  # type: ignore[no-untyped-call]
-
-
-def note_without_handle(tensor: torch.Tensor, log: list[float]) -> None:
-    note(tensor, log)
-
-
-def note_twice(tensor: torch.Tensor, log: list[float]) -> Any:
-    note(tensor, log)
-    return note(tensor, log)
-
-
-def notes(measure: Any) -> Any:
-    """A ``note`` that appends what ``measure`` makes of a gradient, and is right in all else."""
-
-    def note_measured(tensor: torch.Tensor, log: list[Any]) -> Any:
-        return tensor.register_hook(lambda grad: log.append(measure(grad)))  # type: ignore[no-untyped-call]
-
-    return note_measured
-
-
-def note_nothing(tensor: torch.Tensor, log: list[float]) -> Any:
-    return tensor.register_hook(lambda grad: None)  # type: ignore[no-untyped-call]
-
-
-def note_before_the_pass(tensor: torch.Tensor, log: list[float]) -> Any:
-    log.append(tensor.abs().max().item())
-    return tensor.register_hook(lambda grad: None)  # type: ignore[no-untyped-call]
-
-
-def note_after_the_write(tensor: torch.Tensor, log: list[float]) -> Any:
-    return tensor.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
-        lambda leaf: log.append(leaf.abs().max().item())
-    )
+LOG = "log.append(grad.abs().max().item())"
+REGISTER = f"tensor.register_hook(lambda grad: {LOG})"
+note = partial(changed, f"def note(tensor, log):\n    return {REGISTER}", "note")
 
 
 RIGHT: dict[str, Any] = {
@@ -80,7 +26,7 @@ RIGHT: dict[str, Any] = {
     "02.6": 100,
     "02.7": "up",
     "02.8": lambda grad: grad.clamp(-3, 3),
-    "02.9": note,
+    "02.9": note(),
 }
 WRONG: dict[str, list[Any]] = {
     "02.1": [4, 8, 6, 12, 112, 5],
@@ -100,20 +46,20 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "02.9": [
-        note_of_a_colleague,
-        note_in_place,
-        note_and_return,
-        note_without_handle,
-        note_twice,
-        note_nothing,
-        notes(torch.Tensor.abs),
-        notes(torch.Tensor.max),
-        notes(torch.Tensor.min),
-        notes(lambda grad: grad.abs().sum()),
-        notes(torch.Tensor.norm),
-        notes(lambda grad: abs(grad.sum().item())),
-        note_before_the_pass,
-        note_after_the_write,
+        note((LOG, "log.append(grad.abs_().max()) or grad.max()"), ("return ", "")),
+        note(("grad.abs()", "grad.abs_()")),
+        note((LOG, f"{LOG} or grad.abs()")),
+        note(("return ", "")),
+        note(("return ", f"{REGISTER}\n    return ")),
+        note((LOG, "None")),
+        note(("grad.abs().max().item()", "grad.abs()")),
+        note(("grad.abs().max().item()", "grad.max()")),
+        note(("grad.abs().max().item()", "grad.min()")),
+        note(("grad.abs().max().item()", "grad.abs().sum()")),
+        note(("grad.abs().max().item()", "grad.norm()")),
+        note(("grad.abs().max().item()", "abs(grad.sum().item())")),
+        note((LOG, "None"), ("return ", "log.append(tensor.abs().max().item())\n    return ")),
+        note(("register_hook", "register_post_accumulate_grad_hook")),
         raises,
     ],
 }

@@ -1,17 +1,26 @@
 """Right and wrong answers to what lesson 03 asks."""
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
+find_tensors_with = partial(
+    changed,
+    """
+import torch
 
-def find_tensors(output: Any) -> list[torch.Tensor]:
+def find_tensors(output):
     if isinstance(output, torch.Tensor):
         return [output.detach()]
     parts = list(output.values()) if isinstance(output, dict) else output
     return [t for part in parts for t in find_tensors(part)] if isinstance(parts, (list, tuple)) else []
+""",
+    "find_tensors",
+)
+find_tensors = find_tensors_with()
 
 
 def find_in_flat_outputs(output: Any) -> list[torch.Tensor]:
@@ -19,54 +28,14 @@ def find_in_flat_outputs(output: Any) -> list[torch.Tensor]:
     return [part.detach() for part in parts if isinstance(part, torch.Tensor)]
 
 
-def find_with_none(output: Any) -> list[Any]:
-    if isinstance(output, torch.Tensor):
-        return [output.detach()]
-    return [t for part in output for t in find_with_none(part)] if isinstance(output, (list, tuple)) else [output]
-
-
-def find_and_raise_at_none(output: Any) -> list[Any]:
-    if isinstance(output, torch.Tensor):
-        return [output.detach()]
-    return [t for part in output for t in find_and_raise_at_none(part)]
-
-
-def find_without_dicts(output: Any) -> list[torch.Tensor]:
-    return [] if isinstance(output, dict) else find_tensors(output)
-
-
 def find_in_growing_list(output: Any, found: list[Any] = []) -> list[Any]:  # noqa: B006 - the mistake
     found.extend(find_tensors(output))
     return found
 
 
-def find_in_outer_dicts(output: Any) -> list[torch.Tensor]:
-    if not isinstance(output, dict):
-        return find_tensors(output)
-    return [t for part in output.values() for t in find_in_flat_outputs(part)]
-
-
-def find_and_raise_at_inner_lists(output: Any) -> list[torch.Tensor]:
-    return [part.detach() for part in output.values()] if isinstance(output, dict) else find_tensors(output)
-
-
-def find_by_exact_type(output: Any) -> list[torch.Tensor]:
-    parts = list(output.values()) if type(output) is dict else output
-    if isinstance(output, torch.Tensor):
-        return [output.detach()]
-    return [t for part in parts for t in find_by_exact_type(part)] if type(parts) in (list, tuple) else []
-
-
-def find_and_raise_at_named_tuples(output: Any) -> list[torch.Tensor]:
-    return raises() if hasattr(output, "_fields") else find_tensors(output)  # type: ignore[return-value]
-
-
-def find_and_return_none_for_none(output: Any) -> list[torch.Tensor] | None:
-    return None if output is None else find_tensors(output)
-
-
-def find_and_raise_at_dicts(output: Any) -> Any:
-    return raises() if isinstance(output, dict) else find_tensors(output)
+def find_in_outer_dicts(output: Any) -> Any:
+    parts = output.values() if isinstance(output, dict) else ()
+    return [t for part in parts for t in find_in_flat_outputs(part)] if parts else find_tensors(output)
 
 
 RIGHT: dict[str, Any] = {
@@ -119,10 +88,10 @@ WRONG: dict[str, list[Any]] = {
         lambda output: [output[0].detach()] if isinstance(output, tuple) else [output.detach()],
         find_in_flat_outputs,
         lambda output: [part.detach() for part in output] if isinstance(output, (tuple, list)) else [output.detach()],
-        find_with_none,
-        find_and_raise_at_none,
-        find_without_dicts,
-        find_and_raise_at_dicts,
+        find_tensors_with(("else []", "else [output]")),
+        find_tensors_with((" if isinstance(parts, (list, tuple)) else []", "")),
+        lambda output: [] if isinstance(output, dict) else find_tensors(output),
+        lambda output: raises() if isinstance(output, dict) else find_tensors(output),
         lambda output: print(output),
         lambda output: tuple(find_tensors(output)),
         lambda output: (tensor for tensor in find_tensors(output)),
@@ -130,11 +99,14 @@ WRONG: dict[str, list[Any]] = {
         "find_tensors",
         find_tensors((torch.ones(1),)),
         find_in_growing_list,
-        find_and_return_none_for_none,
+        lambda output: None if output is None else find_tensors(output),
         find_in_outer_dicts,
-        find_and_raise_at_inner_lists,
-        find_by_exact_type,
-        find_and_raise_at_named_tuples,
+        lambda output: [t.detach() for t in output.values()] if isinstance(output, dict) else find_tensors(output),
+        find_tensors_with(
+            ("isinstance(output, dict)", "type(output) is dict"),
+            ("isinstance(parts, (list, tuple))", "type(parts) in (list, tuple)"),
+        ),
+        lambda output: raises() if hasattr(output, "_fields") else find_tensors(output),
         raises,
     ],
 }

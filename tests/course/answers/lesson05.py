@@ -1,10 +1,11 @@
 """Right and wrong answers to what lesson 05 asks."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
 
 def register_hooks(model: Any, hook: Any) -> list[Any]:
@@ -63,152 +64,26 @@ def breaks_at_the_end(model: Any, hook: Any) -> Iterator[None]:
     raise OSError("broken")
 
 
-class HookGroup(AbstractContextManager[Any]):
-    def __init__(self) -> None:
-        self.handles: list[Any] = []
+GROUP = """
+from contextlib import AbstractContextManager
 
-    def add(self, module: Any, hook: Any) -> None:
+shared = []
+
+class HookGroup(AbstractContextManager):
+    def __init__(self):
+        self.handles = []
+
+    def add(self, module, hook):
         self.handles.append(module.register_forward_hook(hook))
 
-    def __exit__(self, *error: Any) -> bool | None:
+    def __exit__(self, *error):
         for handle in self.handles:
             handle.remove()
-        return None
-
-
-class AddsNothing(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        pass
-
-
-class AddsTheFirstOnly(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        if not self.handles:
-            super().add(module, hook)
-
-
-class NeverRemoves(HookGroup):
-    def __exit__(self, *error: Any) -> bool | None:
-        return None
-
-
-class RemovesOnlyWithoutAnError(HookGroup):
-    def __exit__(self, *error: Any) -> bool | None:
-        return super().__exit__() if error[0] is None else None
-
-
-class Swallows(HookGroup):
-    def __exit__(self, *error: Any) -> bool | None:
-        super().__exit__()
-        return True
-
-
-class ClearsAll(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        module.register_forward_hook(hook)
-        self.handles.append(module)
-
-    def __exit__(self, *error: Any) -> bool | None:
-        for module in self.handles:
-            module._forward_hooks.clear()
-        return None
-
-
-class SharesItsList(HookGroup):
-    shared: list[Any] = []  # noqa: RUF012
-
-    def __init__(self) -> None:
-        self.handles = self.shared
-
-
-class FailsToAdd(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        raises()
-
-
-class WithoutEnter:
-    def add(self, module: Any, hook: Any) -> None:
-        pass
-
-    def __exit__(self, *error: Any) -> None:
-        pass
-
-
-class WithoutExit:
-    def add(self, module: Any, hook: Any) -> None:
-        module.register_forward_hook(hook)
-
-    def __enter__(self) -> Any:
-        return self
-
-
-class ExitTakesNoError(HookGroup):
-    def __exit__(self) -> None:  # type: ignore[override]
-        super().__exit__()
-
-
-class NeedsAModel(HookGroup):
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-
-
-class KeepsTheLastHandleOnly(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        self.handles = [module.register_forward_hook(hook)]
-
-
-class RegistersBackwardHooks(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        self.handles.append(module.register_full_backward_hook(hook))
-
-
-class AddsTwice(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        super().add(module, hook)
-        super().add(module, hook)
-
-
-class RemovesAtOnce(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        with module.register_forward_hook(hook):
-            pass
-
-
-class ReturnsTheError(HookGroup):
-    def __exit__(self, *error: Any) -> Any:
-        super().__exit__()
-        return error
-
-
-class TakesTheHookFirst(HookGroup):
-    def add(self, module: Any, hook: Any) -> None:
-        super().add(hook, module)
-
-
-class RemovesFromTheListItWalks(HookGroup):
-    def __exit__(self, *error: Any) -> bool | None:
-        for handle in self.handles:
-            handle.remove()
-            self.handles.remove(handle)
-        return None
-
-
-class RemovesOnlyAfterAnError(HookGroup):
-    def __exit__(self, *error: Any) -> bool | None:
-        return super().__exit__() if error[0] else None
-
-
-class RaisesAnErrorOfItsOwn(HookGroup):
-    def __exit__(self, *error: Any) -> bool | None:
-        super().__exit__()
-        raises()
-        return None
-
-
-class ClearsOnlyItsList(HookGroup):
-    def __exit__(self, *error: Any) -> bool | None:
-        self.handles.clear()
-        return None
+"""
+ADD = "self.handles.append(module.register_forward_hook(hook))"
+REMOVE = "handle.remove()"
+changed_group = partial(changed, GROUP, "HookGroup")
+HookGroup = changed_group()
 
 
 RIGHT: dict[str, Any] = {
@@ -251,32 +126,26 @@ WRONG: dict[str, list[Any]] = {
     "05.8": [
         nullcontext,
         list,
-        AddsNothing,
-        AddsTheFirstOnly,
-        NeverRemoves,
-        RemovesOnlyWithoutAnError,
-        Swallows,
-        ClearsAll,
-        SharesItsList,
-        ExitTakesNoError,
+        changed_group((ADD, "pass")),
+        changed_group((ADD, f"if not self.handles:\n            {ADD}")),
+        changed_group((REMOVE, "pass")),
+        changed_group((REMOVE, f"if error[0] is None:\n                {REMOVE}")),
+        changed_group((REMOVE, f"{REMOVE}\n        return True")),
+        changed_group(
+            (ADD, "module.register_forward_hook(hook)\n        self.handles.append(module._forward_hooks)"),
+            (REMOVE, "handle.clear()"),
+        ),
+        changed_group(("self.handles = []", "self.handles = shared")),
+        changed_group(("self, *error", "self")),
     ],
 }
 
 OTHER_GROUPS: list[tuple[Any, str]] = [
-    (WithoutEnter, "It needs two methods"),
-    (WithoutExit, "It needs two methods"),
-    (FailsToAdd, "RuntimeError: no"),
-    (NeedsAModel, "missing 1 required positional argument: 'model'"),
-    (TakesTheHookFirst, "no attribute 'register_forward_hook'"),
-    (RaisesAnErrorOfItsOwn, "RuntimeError: no"),
-    (RegistersBackwardHooks, "no hook of the group ran"),
-    (RemovesAtOnce, "no hook of the group ran"),
-    (AddsTwice, "did not run once each"),
-    (KeepsTheLastHandleOnly, "Who calls remove()?"),
-    (RemovesFromTheListItWalks, "Who calls remove()?"),
-    (RemovesOnlyAfterAnError, "Who calls remove()?"),
-    (ClearsOnlyItsList, "Who calls remove()?"),
-    (ReturnsTheError, "if __exit__ returns True"),
+    (changed_group(("HookGroup(AbstractContextManager)", "HookGroup")), "It needs two methods"),
+    (changed_group(("register_forward_hook", "register_full_backward_hook")), "no hook of the group ran"),
+    (changed_group((ADD, f"{ADD}\n        {ADD}")), "did not run once each"),
+    (changed_group((ADD, "self.handles = [module.register_forward_hook(hook)]")), "Who calls remove()?"),
+    (changed_group((REMOVE, f"{REMOVE}\n        return error")), "if __exit__ returns True"),
     (HookGroup(), "without brackets behind it"),
 ]
 """More wrong answers to 05.8, with words of the reason that each gets."""

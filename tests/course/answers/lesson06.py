@@ -1,12 +1,12 @@
 """Right and wrong answers to what lesson 06 asks."""
 
-import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
 
 def keeps_outputs(transform: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
@@ -41,53 +41,33 @@ def gives_the_copy_back(layer: Any) -> list[Any]:
     return kept
 
 
-def first_tensor(output: Any) -> torch.Tensor:
-    return output if isinstance(output, torch.Tensor) else output[0]
+extracts = partial(
+    changed,
+    """
+import torch
 
+def extract(model, layer, batches):
+    features = []
 
-def extracts(
-    *,
-    take: Callable[[Any], Any] = first_tensor,
-    keep: Callable[[torch.Tensor], Any] = lambda output: output.detach().clone(),
-    join: Callable[[list[Any]], Any] = torch.cat,
-    evaluate: bool = True,
-    remove: bool = True,
-    restore: Callable[[Any, bool], Any] = lambda model, was_training: model.train(was_training),
-    remove_at_error: bool = True,
-    restore_at_error: bool = True,
-) -> Callable[..., Any]:
-    """A function that collects features, right in all that is not chosen otherwise."""
+    def keep(module, args, output):
+        first = output if isinstance(output, torch.Tensor) else output[0]
+        features.append(first.detach().clone())
 
-    def extract(model: Any, layer: Any, batches: Any) -> Any:
-        features: list[Any] = []
-        was_training = model.training
-        model.train(not evaluate)
-        handle = layer.register_forward_hook(lambda module, args, output: features.append(keep(take(output))))
-        try:
-            for batch in batches:
-                model(batch)
-        except ValueError:
-            if remove_at_error:
-                handle.remove()
-            if restore_at_error:
-                restore(model, was_training)
-            raise
-        if remove:
-            handle.remove()
-        restore(model, was_training)
-        return join(features)
-
-    return extract
-
-
-def hides_errors(model: Any, layer: Any, batches: Any) -> Any:
-    with contextlib.suppress(ValueError):
-        return extracts()(model, layer, batches)
-
-
-def freezes(model: Any, layer: Any, batches: Any) -> Any:
-    model.requires_grad_(requires_grad=False)
-    return extracts()(model, layer, batches)
+    was_training = model.training
+    model.eval()
+    handle = layer.register_forward_hook(keep)
+    try:
+        for batch in batches:
+            model(batch)
+    finally:
+        handle.remove()
+        model.train(was_training)
+    return torch.cat(features)
+""",
+    "extract",
+)
+RESULT = "torch.cat(features)"
+RESTORE = "model.train(was_training)"
 
 
 def hooks_the_input(model: Any, layer: Any, batches: Any) -> torch.Tensor:
@@ -139,27 +119,27 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "06.7": [
-        extracts(join=lambda features: None),
-        extracts(join=lambda features: features),
-        extracts(join=lambda features: dict(enumerate(features))),
-        extracts(join=lambda features: torch.cat(features).numpy()),
-        extracts(join=lambda features: features[-1]),
-        extracts(join=lambda features: features[0]),
-        extracts(keep=lambda output: output.detach().clone().flatten(1)),
-        extracts(join=lambda features: torch.cat([one.mean(0, keepdim=True) for one in features])),
-        extracts(keep=lambda output: output.detach()),
+        extracts((RESULT, "None")),
+        extracts((RESULT, "features")),
+        extracts((RESULT, "dict(enumerate(features))")),
+        extracts((RESULT, "torch.cat(features).numpy()")),
+        extracts((RESULT, "features[-1]")),
+        extracts((RESULT, "features[0]")),
+        extracts((RESULT, "torch.cat(features).flatten(1)")),
+        extracts((RESULT, "torch.cat([one.mean(0, keepdim=True) for one in features])")),
+        extracts((".detach().clone()", ".detach()")),
         hooks_the_input,
-        extracts(evaluate=False),
-        extracts(keep=lambda output: output.clone()),
-        extracts(remove=False),
-        extracts(restore=lambda model, was_training: None),
-        freezes,
-        extracts(take=lambda output: output),
-        extracts(take=lambda output: output if isinstance(output, torch.Tensor) else output[1][0]),
-        extracts(restore=lambda model, was_training: model.train()),
-        hides_errors,
-        extracts(remove_at_error=False),
-        extracts(restore_at_error=False),
+        extracts(("model.eval()", "model.train()")),
+        extracts((".detach().clone()", ".clone()")),
+        extracts(("handle.remove()", "pass")),
+        extracts((RESTORE, "pass")),
+        extracts(("model.eval()", "model.eval().requires_grad_(False)")),
+        extracts(("output if isinstance(output, torch.Tensor) else output[0]", "output")),
+        extracts(("else output[0]", "else output[1][0]")),
+        extracts((RESTORE, "model.train()")),
+        extracts(("finally:", "except ValueError:\n        return None\n    finally:")),
+        extracts((f"handle.remove()\n        {RESTORE}", f"{RESTORE}\n    handle.remove()")),
+        extracts((f"handle.remove()\n        {RESTORE}", f"handle.remove()\n    {RESTORE}")),
         forgets_the_hook,
         raises,
     ],

@@ -1,39 +1,20 @@
 """Right and wrong answers to what lesson 08 asks."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
 
 def weights(grad: torch.Tensor) -> torch.Tensor:
     return grad.mean((2, 3), keepdim=True)
 
 
-def keeps(module: Any, args: Any, output: Any) -> None:
-    output.register_hook(lambda grad: setattr(module, "seen", grad))
-
-
-def keeps_too_early(module: Any, args: Any, output: Any) -> None:
-    module.seen = output.grad_fn
-
-
-def keeps_the_output(module: Any, args: Any, output: Any) -> None:
-    module.seen = output.detach()
-
-
-def keeps_half(module: Any, args: Any, output: Any) -> None:
-    output.register_hook(lambda grad: setattr(module, "seen", grad / 2))
-
-
-def doubles(module: Any, args: Any, output: Any) -> None:
-    def hook(grad: torch.Tensor) -> torch.Tensor:
-        module.seen = grad
-        return grad * 2
-
-    output.register_hook(hook)
+LISTEN = 'output.register_hook(lambda grad: setattr(module, "seen", grad))'
+keeps = partial(changed, f"def keeps(module, args, output):\n    {LISTEN}", "keeps")
 
 
 def heat_map(
@@ -76,7 +57,7 @@ RIGHT: dict[str, Any] = {
     "08.4": 7,
     "08.5": 8,
     "08.6": lambda maps, grad: (weights(grad) * maps).sum(1).clamp(min=0),
-    "08.7": keeps,
+    "08.7": keeps(),
     "08.8": heat_map(),
 }
 WRONG: dict[str, list[Any]] = {
@@ -101,11 +82,11 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "08.7": [
-        lambda module, args, output: output.register_hook(lambda grad: setattr(module, "seen", grad)),
-        keeps_too_early,
-        keeps_the_output,
-        keeps_half,
-        doubles,
+        keeps((LISTEN, f"return {LISTEN}")),
+        keeps((LISTEN, "module.seen = output.grad_fn")),
+        keeps((LISTEN, "module.seen = output.detach()")),
+        keeps(('"seen", grad', '"seen", grad / 2')),
+        keeps(('"seen", grad)', '"seen", grad) or grad * 2')),
         lambda module, grad_input, grad_output, more: None,
         raises,
     ],

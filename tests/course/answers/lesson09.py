@@ -1,15 +1,15 @@
 """Right and wrong answers to what lesson 09 asks."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from hookviz.course.sick_net import SickNet, read_digits, train
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
 # The cures
 
@@ -88,53 +88,24 @@ def trains(part: str = "", momentum: float = 0.9, steps: bool = True, result: An
 # Instruments
 
 
-def copies(net: nn.Module) -> dict[str, torch.Tensor]:
-    return {name: parameter.detach().clone() for name, parameter in net.named_parameters()}
+STAND_STILL = """
+from torch import equal
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
+def stand_still(net, training):
+    before = {name: parameter.detach().clone() for name, parameter in net.named_parameters()}
+    moved = set()
 
-def stand_still(net: nn.Module, training: Callable[[Any], Any]) -> list[str]:
-    before = copies(net)
-    moved: set[str] = set()
-
-    def compare(optimizer: Any, args: Any, kwargs: Any) -> None:
-        moved.update(name for name, now in net.named_parameters() if not torch.equal(now, before[name]))
+    def compare(optimizer, args, kwargs):
+        moved.update(name for name, now in net.named_parameters() if not equal(now, before[name]))
 
     with register_optimizer_step_post_hook(compare):
         training(net)
     return [name for name in before if name not in moved]
-
-
-def compares_the_ends(net: nn.Module, training: Callable[[Any], Any]) -> list[str]:
-    before = copies(net)
-    training(net)
-    return [name for name, now in net.named_parameters() if torch.equal(now, before[name])]
-
-
-def names_what_moves(net: nn.Module, training: Callable[[Any], Any]) -> list[str]:
-    still = stand_still(net, training)
-    return [name for name, _ in net.named_parameters() if name not in still]
-
-
-def leaves_its_hook(net: nn.Module, training: Callable[[Any], Any]) -> list[str]:
-    register_optimizer_step_post_hook(lambda optimizer, args, kwargs: None)
-    return stand_still(net, training)
-
-
-def without_gradient(net: nn.Module, training: Callable[[Any], Any]) -> list[str]:
-    training(net)
-    return [name for name, parameter in net.named_parameters() if parameter.grad is None]
-
-
-def not_held(net: nn.Module, training: Callable[[Any], Any]) -> list[str]:
-    held: list[Any] = []
-    with register_optimizer_step_post_hook(lambda optimizer, *_: held.extend(optimizer.param_groups[0]["params"])):
-        training(net)
-    return [name for name, parameter in net.named_parameters() if not any(parameter is one for one in held)]
-
-
-def trains_twice(net: nn.Module, training: Callable[[Any], Any]) -> list[str]:
-    training(net)
-    return stand_still(net, training)
+"""
+TRAIN = "with register_optimizer_step_post_hook(compare):\n        training(net)"
+changed_tool = partial(changed, STAND_STILL, "stand_still")
+stand_still = changed_tool()
 
 
 RIGHT: dict[str, Any] = {
@@ -171,13 +142,17 @@ WRONG: dict[str, list[Any]] = {
     "09.5": [train, trains(steps=False), trains(result=[1.0]), trains(momentum=0.0), raises],
     "09.6": [0, 10, 9, 5],
     "09.7": [
-        names_what_moves,
-        compares_the_ends,
-        without_gradient,
-        not_held,
+        changed_tool(("if name not in moved", "if name in moved")),
+        changed_tool((TRAIN, "training(net)\n    compare(None, (), {})")),
+        changed_tool(
+            ("for name in before if name not in moved", "for name, p in net.named_parameters() if p.grad is None")
+        ),
+        changed_tool(
+            ("not equal(now, before[name])", 'any(now is one for one in optimizer.param_groups[0]["params"])'),
+        ),
         lambda net, training: stand_still(net, training)[::-1],
-        leaves_its_hook,
-        trains_twice,
+        changed_tool(("moved = set()", "moved = set()\n    register_optimizer_step_post_hook(lambda *given: None)")),
+        changed_tool((TRAIN, f"training(net)\n    {TRAIN}")),
         lambda net, training: training(net),
         lambda net, training: training(net) or ["a"],
     ],

@@ -1,10 +1,11 @@
 """Right and wrong answers to what lesson 12 asks."""
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
 
 def with_hook(hook: Any) -> Any:
@@ -18,26 +19,19 @@ def with_hook(hook: Any) -> Any:
     return function
 
 
-class Clipped(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return grad.clamp(-1, 1)
-
-
 def on_x_itself(x: torch.Tensor) -> torch.Tensor:
     x.register_hook(lambda grad: grad.clamp(-1, 1))
     return x
 
 
-def sow_and_perturb(net: Any, x: torch.Tensor) -> Any:
-    outputs: dict[str, torch.Tensor] = {}
+sow_and_perturb = partial(
+    changed,
+    """
+def sow_and_perturb(net, x):
+    outputs = {}
 
-    def hook_for(name: str) -> Any:
-        def keep(module: Any, args: Any, output: torch.Tensor) -> None:
+    def hook_for(name):
+        def keep(module, args, output):
             output.retain_grad()
             outputs[name] = output
 
@@ -48,33 +42,9 @@ def sow_and_perturb(net: Any, x: torch.Tensor) -> Any:
     for handle in handles:
         handle.remove()
     return outputs, {name: output.grad for name, output in outputs.items()}
-
-
-def with_hooks_left(net: Any, x: torch.Tensor) -> Any:
-    result = sow_and_perturb(net, x)
-    net[0].register_forward_hook(lambda module, args, output: None)
-    return result
-
-
-def with_last_name(net: Any, x: torch.Tensor) -> Any:
-    outputs, gradients = sow_and_perturb(net, x)
-    return {"2": outputs["2"]}, gradients
-
-
-def with_gradients_of_parameters(net: Any, x: torch.Tensor) -> Any:
-    outputs, gradients = sow_and_perturb(net, x)
-    return outputs, {name: next(iter(net[int(name)].parameters()), x) for name in gradients}
-
-
-def sow_and_perturb_in_backward_order(net: Any, x: torch.Tensor) -> Any:
-    """Right: the order of the names does not matter."""
-    outputs, gradients = sow_and_perturb(net, x)
-    return outputs, dict(reversed(gradients.items()))
-
-
-def with_inputs(net: Any, x: torch.Tensor) -> Any:
-    outputs, gradients = sow_and_perturb(net, x)
-    return {"0": x, "1": outputs["0"], "2": outputs["1"]}, gradients
+""",
+    "sow_and_perturb",
+)
 
 
 RIGHT: dict[str, Any] = {
@@ -83,7 +53,7 @@ RIGHT: dict[str, Any] = {
     "12.3": 12.0,
     "12.4": lambda module, grad_input, grad_output: grad_output,
     "12.5": with_hook(lambda grad: grad.clamp(-1, 1)),
-    "12.6": sow_and_perturb_in_backward_order,
+    "12.6": sow_and_perturb(("in outputs.items()", "in reversed(outputs.items())")),
 }
 WRONG: dict[str, list[Any]] = {
     "12.1": [14, -6, 6, -4, 5],
@@ -117,10 +87,10 @@ WRONG: dict[str, list[Any]] = {
     "12.6": [
         lambda net, x: net(x),
         lambda net, x: print(net(x)),
-        with_last_name,
-        with_inputs,
-        with_gradients_of_parameters,
-        with_hooks_left,
+        sow_and_perturb(("return outputs,", 'return {"2": outputs["2"]},')),
+        sow_and_perturb(("return outputs,", 'return {"0": x, "1": outputs["0"], "2": outputs["1"]},')),
+        sow_and_perturb(("name: output.grad", "name: next(net[int(name)].parameters(), x)")),
+        sow_and_perturb(("handle.remove()", "pass")),
         raises,
     ],
 }

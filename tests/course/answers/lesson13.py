@@ -1,54 +1,51 @@
 """Right and wrong answers to what lesson 13 asks."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
 from hookviz.course.transformer import ASKED
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
-Hook = Callable[[Any, Any, torch.Tensor], Any]
+keeps_head = partial(
+    changed,
+    """
+import torch
 
+def keeps_head(head):
+    def hook(module, args, fetched):
+        kept = torch.zeros_like(fetched)
+        kept[:, head] = fetched[:, head]
+        return kept
 
-def keeps_head(head: int) -> Hook:
-    def hook(module: Any, args: Any, fetched: torch.Tensor) -> torch.Tensor:
-        changed = torch.zeros_like(fetched)
-        changed[:, head] = fetched[:, head]
+    return hook
+""",
+    "keeps_head",
+)
+patched = partial(
+    changed,
+    """
+def patches(net, module, row_a, row_b, place):
+    kept = []
+    with module.register_forward_hook(lambda module, args, output: kept.append(output)):
+        net(row_a)
+
+    def put_in(module, args, output):
+        changed = output.clone()
+        changed[:, place] = kept[0][:, place]
         return changed
 
-    return hook
-
-
-def switches_head_off(head: int) -> Hook:
-    return lambda module, args, fetched: fetched - keeps_head(head)(module, args, fetched)
-
-
-def writes_into_the_output(head: int) -> Hook:
-    def hook(module: Any, args: Any, fetched: torch.Tensor) -> torch.Tensor:
-        kept = fetched[:, head].clone()
-        fetched.zero_()
-        fetched[:, head] = kept
-        return fetched
-
-    return hook
-
-
-def returns_one_head(head: int) -> Hook:
-    return lambda module, args, fetched: fetched[:, head]
-
-
-def keeps_a_place(head: int) -> Hook:
-    def hook(module: Any, args: Any, fetched: torch.Tensor) -> torch.Tensor:
-        changed = torch.zeros_like(fetched)
-        changed[:, :, head] = fetched[:, :, head]
-        return changed
-
-    return hook
-
-
-def keeps_the_first(head: int) -> Hook:
-    return keeps_head(0)
+    with module.register_forward_hook(put_in):
+        return net(row_b)
+""",
+    "patches",
+)
+PUT = "changed[:, place] = kept[0][:, place]"
+RUN = "with module.register_forward_hook(put_in):\n        return net(row_b)"
+patches = patched()
+patches_from_the_place_on = patched((PUT, "changed[:, place:] = kept[0][:, place:]"))
+keeps_the_second_row = patched(("net(row_a)", "net(row_b)"))
 
 
 def run_with(net: Any, module: Any, row: torch.Tensor, hook: Any) -> torch.Tensor:
@@ -61,57 +58,6 @@ def get_output(net: Any, module: Any, row: torch.Tensor) -> torch.Tensor:
     kept: list[torch.Tensor] = []
     run_with(net, module, row, lambda module, args, output: kept.append(output))
     return kept[0]
-
-
-def put_in(output_a: torch.Tensor, places: Any) -> Any:
-    def hook(module: Any, args: Any, output: torch.Tensor) -> torch.Tensor:
-        changed = output.clone()
-        changed[:, places] = output_a[:, places]
-        return changed
-
-    return hook
-
-
-def patches(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
-    return run_with(net, module, row_b, put_in(get_output(net, module, row_a), place))
-
-
-def patches_everywhere(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
-    return run_with(net, module, row_b, put_in(get_output(net, module, row_a), slice(None)))
-
-
-def patches_from_the_place_on(
-    net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int
-) -> torch.Tensor:
-    return run_with(net, module, row_b, put_in(get_output(net, module, row_a), slice(place, None)))
-
-
-def keeps_the_second_row(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
-    return patches(net, module, row_b, row_b, place)
-
-
-def exchanges_the_rows(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
-    return patches(net, module, row_b, row_a, place)
-
-
-def leaves_a_hook(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> Any:
-    module.register_forward_hook(put_in(get_output(net, module, row_a), place))
-    return net(row_b)
-
-
-def patches_the_other_places(
-    net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int
-) -> torch.Tensor:
-    others = [other for other in range(row_a.shape[1]) if other != place]
-    return run_with(net, module, row_b, put_in(get_output(net, module, row_a), others))
-
-
-def patches_one_place_on(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
-    return patches(net, module, row_a, row_b, place + 1)
-
-
-def patches_something_else(net: Any, module: Any, row_a: torch.Tensor, row_b: torch.Tensor, place: int) -> torch.Tensor:
-    return run_with(net, module, row_b, put_in(get_output(net, module, row_a).flip(-1), place))
 
 
 def find_pairs(shift: int = 1, least: float = 0.9, used: slice = slice(None)) -> Any:
@@ -147,7 +93,7 @@ RIGHT: dict[str, Any] = {
     "13.1": 0.25,
     "13.2": "4",
     "13.3": torch.tensor(0),
-    "13.4": keeps_head,
+    "13.4": keeps_head(),
     "13.5": patches,
     "13.6": finds_one_row_at_a_time,
 }
@@ -156,11 +102,13 @@ WRONG: dict[str, list[Any]] = {
     "13.2": [3, 5, 13, 12, 14, 2, 8],
     "13.3": [1, 2, 3, 7],
     "13.4": [
-        switches_head_off,
-        writes_into_the_output,
-        returns_one_head,
-        keeps_a_place,
-        keeps_the_first,
+        keeps_head(("return kept", "return fetched - kept")),
+        keeps_head(
+            ("kept = torch.zeros_like(fetched)", "kept, fetched = fetched, fetched.clone()\n        kept.zero_()")
+        ),
+        keeps_head(("return kept", "return fetched[:, head]")),
+        keeps_head(("kept[:, head] = fetched[:, head]", "kept[:, :, head] = fetched[:, :, head]")),
+        keeps_head(("kept[:, head] = fetched[:, head]", "kept[:, 0] = fetched[:, 0]")),
         lambda module, args, fetched: fetched,
         lambda head: None,
         lambda head: 5,
@@ -170,12 +118,12 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "13.5": [
-        patches_everywhere,
-        exchanges_the_rows,
-        leaves_a_hook,
-        patches_something_else,
-        patches_the_other_places,
-        patches_one_place_on,
+        patched((PUT, "changed = kept[0]")),
+        patched(("row_a, row_b", "row_b, row_a")),
+        patched((RUN, "module.register_forward_hook(put_in)\n    return net(row_b)")),
+        patched(("kept.append(output)", "kept.append(output.flip(-1))")),
+        patched((PUT, "changed, changed[:, place] = kept[0].clone(), changed[:, place]")),
+        patched((PUT, "changed[:, place + 1] = kept[0][:, place + 1]")),
         lambda net, module, row_a, row_b, place: None,
         lambda net, module, row_a, row_b, place: net(row_a),
         lambda net, module, row_a, row_b, place: net(row_b),
