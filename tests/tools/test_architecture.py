@@ -4,6 +4,9 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+import grimp
+import networkx
+
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "AGENTS.md").read_text(encoding="utf-8")
@@ -38,3 +41,10 @@ def test_commands_and_files_of_the_guide_for_agents_exist() -> None:
     paths = set(re.findall(r"[\w.-]*[\w*]/[\w./*-]*|[\w.-]+\.md\b", GUIDE))
     assert len(paths) > 20
     assert [path for path in paths if not path.startswith(".venv") and not [*ROOT.glob(path)]] == []
+
+
+def test_no_import_cycle_has_more_than_two_files() -> None:
+    graph = grimp.build_graph("hookviz")
+    pairs = [(name, other) for name in graph.modules for other in graph.find_modules_directly_imported_by(name)]
+    cycles = networkx.strongly_connected_components(networkx.DiGraph(pairs))
+    assert len(pairs) > 500 and [sorted(cycle) for cycle in cycles if len(cycle) > 2] == []
