@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
 
-from hookviz.analysis.formulas.derivatives import find_formula, formula_name, has_output_per_input, required_names
+from hookviz.analysis.formulas.derivatives import (
+    Formula,
+    find_formulas,
+    formula_name,
+    has_output_per_input,
+    required_names,
+)
 from hookviz.analysis.formulas.evaluation import Missing, NotRecorded
 from hookviz.analysis.formulas.formula_writer import SUMMAND, FormulaWriter, NotCovered, text_of
 from hookviz.support.messages import N_, _, join_sentences
@@ -131,22 +137,19 @@ class Explainer:
         place, value = self.trace.edges.get((row.own_node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
-        on, formula = self.trace.name(*place), find_formula(self.trace.ops[row.own_node], slot)
-        if formula is None:
+        on, formulas = self.trace.name(*place), find_formulas(self.trace.ops[row.own_node], slot)
+        if not formulas:
             return Reason(on, "", "", value, None, UNEXPLAINED, self._describe_missing_formula(row))
         names = self._inputs.names(step, slot)
+        reasons = [self._try_formula(formula, names, on, value) for formula in formulas]
+        return next((reason for reason in reasons if reason.verdict != UNEXPLAINED), reasons[0])
+
+    def _try_formula(self, formula: Formula, names: Mapping[str, Any], on: str, value: Value) -> Reason:
         try:
             text = FormulaWriter(names).write(formula.text)
         except NotCovered:
-            return Reason(
-                on,
-                "",
-                "",
-                value,
-                formula.source,
-                UNEXPLAINED,
-                _("PyTorch has a formula for this case, but hookviz cannot read it."),
-            )
+            note = _("PyTorch has a formula for this case, but hookviz cannot read it.")
+            return Reason(on, "", "", value, formula.source, UNEXPLAINED, note)
         verdict, note = self._verify(formula.text, names, value, text)
         filled = _fill_in(formula.text, names, text) if verdict == EXPLAINED else ""
         return Reason(on, text, filled, value, formula.source, verdict, note)
