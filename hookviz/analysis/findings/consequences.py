@@ -33,9 +33,6 @@ _UNRELATED = (OSError, NameError, ImportError, SyntaxError, KeyboardInterrupt, S
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
-_LATE = {"after_pass": "after_pass.own"}
-"""The cause of a hook in the last of several rounds → that in the rounds before: it came after the pass in each."""
-
 _OWN_NAMES = ("on", "step", "caller", "module")
 """The arguments of a sentence that differ from owner to owner, though the cause is the same."""
 
@@ -97,7 +94,7 @@ def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
     for hook in hooks:
         source, cause = hook.hook.source_, hook.cause
         arguments = tuple(sorted((name, text) for name, text in cause.arguments.items() if name not in _OWN_NAMES))
-        key = hook.hook.kind, source, _LATE.get(cause.key, cause.key), arguments, cause.place, hook.severity
+        key = hook.hook.kind, source, cause.key, arguments, cause.place, hook.severity
         groups.setdefault(key, []).append(hook)
     return list(groups.values())
 

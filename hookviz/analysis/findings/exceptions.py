@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
 from hookviz.analysis.findings.hooks.program_text import (
     find_returning_line,
@@ -101,7 +101,6 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         trace.steps[steps[0]].sentence,
         _rate(trace, row, steps[-1]),
         passes,
-        describe_passes(passes, trace),
         advice=_("Fix the exception first: what should have run after it did not.") if trace.has_raised else "",
         hooks=() if hook is None else (hook,),
     )

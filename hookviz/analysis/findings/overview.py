@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.consequences import list_silence
 from hookviz.analysis.findings.exceptions import list_exceptions
-from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Findings, rank_severity
+from hookviz.analysis.findings.finding import KINDS, Finding, Findings, describe_passes, rank_severity
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_legacy_hooks, list_lost_rows
 from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments, list_late_bindings
@@ -78,20 +78,21 @@ def diagnose(trace: TraceData) -> Diagnosis:
     others += list_zeroing_hooks(trace, others)
     silent_hooks, lines = list_silent_hooks(trace), StepLines(trace)
     found = sorted(list_silence(trace, silent_hooks, others), key=_rank)
-    with_lines = [_add_line(trace, finding, lines) for finding in found] if trace.lines else found
+    complete = [_complete(trace, finding, lines) for finding in found]
     nothing = "" if found else _describe_no_findings(trace, len(silent_hooks))
-    return Diagnosis(Findings(trace, with_lines, nothing), silent_hooks, lines, nothing)
+    return Diagnosis(Findings(trace, complete, nothing), silent_hooks, lines, nothing)
 
 
 def _rank(finding: Finding) -> tuple[int, bool, bool, int]:
     step = -1 if finding.step is None else finding.step
-    is_late = finding.about == "hook" and finding.kind not in NAMED_HOOK_KINDS
+    is_late = finding.about == "hook" and finding.kind not in KINDS["hook"]
     return rank_severity(finding.severity), finding.kind != "exception", is_late, step
 
 
-def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
-    """Add the line of the user's code to a finding with a step and no line yet, if that is known."""
-    if finding.step is None or finding.line is not None:
+def _complete(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
+    """Say when a finding holds, and add the line of the user's code if it has a step and no line yet."""
+    finding = replace(finding, when=finding.when or describe_passes(finding.passes, trace))
+    if finding.step is None or finding.line is not None or not trace.lines:
         return finding
     place = lines.line(trace.steps[finding.step])
     if place is None or place.line is None:

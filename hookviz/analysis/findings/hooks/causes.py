@@ -28,11 +28,10 @@ from hookviz.analysis.findings.hooks.transformed_code import (
     compiled_before,
     in_graph_of_transform,
     transformed,
-    transformed_owner,
-    transformed_passes,
+    transformed_tensor,
 )
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.support.messages import join_list, join_sentences
+from hookviz.support.messages import join_first, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.hook_facts import HOOK_FACTS, ON_TENSOR_KINDS, name_of_kind
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
@@ -54,14 +53,15 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
         cause = rule.find(hook, timeline)
         if cause is not None and cause.key in _UNFINISHED and timeline.has_ended_before(hook):
             step = len(timeline.trace.rows) - 1
-            return Cause("raised.end", {"on": hook.on, "step": f"{step + 1:,}"}, step)
+            return Cause("raised", {"step": f"{step + 1:,}"}, step)
         if cause is not None:
             gap = timeline.find_gap(hook, rule.needs)
             if gap is None and cause.key in _NOT_CALLED and cause.place is None:
                 return cause._replace(place=_find_other_run(hook, timeline))
             return cause if gap is None else Cause(gap, {"on": hook.on}, is_proven=False, what_is_open=cause.key)
     gap = timeline.find_gap(hook, ALL_FACTS)
-    return Cause(f"unknown.{family}" if gap is None else gap, {"on": hook.on}, is_proven=False)
+    unknown = "unknown.tensor" if family == "tensor" else "unknown"
+    return Cause(unknown if gap is None else gap, {"on": hook.on}, is_proven=False)
 
 
 def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
@@ -82,6 +82,8 @@ def _add_copies(missed: Place | None, copies: Place | None) -> Place | None:
     return missed._replace(sentence=join_sentences([missed.sentence, copies.sentence]))
 
 
+MAX_NAMED = 4
+"""A sentence names at most so many optimizers."""
 _NOT_CALLED = ("bypassed", "bypassed.inner", "discarded", "never_called", "not_called", "owner_not_called")
 """The causes of which the text of the program, or another call, may show more."""
 
@@ -136,7 +138,7 @@ def _registered_after_passes(hook: UnfiredRow, timeline: Timeline) -> Cause | No
     """It was registered after the last backward pass had begun."""
     if hook.since is None or not timeline.seeds or timeline.passes_while(hook):
         return None
-    return Cause("after_pass", {"on": hook.on, "step": str(timeline.seeds[-1] + 1)}, timeline.seeds[-1])
+    return Cause("after_pass", {"on": hook.on}, timeline.seeds[-1])
 
 
 def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -189,18 +191,12 @@ def _bypassed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.called:
         return None
     if hook.stand_in:
-        return Cause(_STAND_INS[hook.maker], {"on": hook.on, "user": hook.stand_in, "maker": hook.maker})
+        return Cause("traced", {"on": hook.on, "user": hook.stand_in, "maker": hook.maker})
     if hook.inner:
         return Cause("bypassed.inner", {"on": hook.on, "inner": hook.inner})
     if not hook.used or hook.older:
         return None
     return Cause("bypassed", {"on": hook.on})
-
-
-_STAND_INS = {
-    "torch.jit.trace": "traced", "torch.jit.script": "scripted", "torch.fx": "traced.fx", "torch.export": "traced",
-}  # fmt: skip
-"""What made a module that ran in the place of another one → the cause."""
 
 
 def _called_before(hook: UnfiredRow, _: Timeline) -> Cause | None:
@@ -230,7 +226,7 @@ def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     step = timeline.exception_in(calls)
     if hook.called or step is None:
         return None
-    return Cause("raised.caller", {"on": hook.on, "caller": caller, "step": str(step + 1)}, step)
+    return Cause("raised", {"step": str(step + 1)}, step)
 
 
 def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -254,7 +250,7 @@ def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """An exception left each call before the hook's turn."""
     calls = {timeline.trace.rows[step].own_call for step in timeline.calls_while(hook)}
     step = timeline.exception_in(calls)
-    return None if step is None else Cause("raised", {"on": hook.on, "step": str(step + 1)}, step)
+    return None if step is None else Cause("raised", {"step": str(step + 1)}, step)
 
 
 def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -303,9 +299,8 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
     is_unwritten = HOOK_FACTS[hook.kind].changes == "grad" and not passed.isdisjoint(timeline.returning_passes)
-    key = "partial.grad" if is_unwritten else "partial.module" if hook.kind in MODULE_HOOK_KINDS else "partial"
     facts = {"on": hook.on, "kind": name_of_kind(hook.kind)}
-    return Cause(key, facts, timeline.seeds[-1] if timeline.seeds else None)
+    return Cause("partial.grad" if is_unwritten else "partial", facts, timeline.seeds[-1] if timeline.seeds else None)
 
 
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -318,7 +313,7 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not passes or not passes <= raised.keys():
         return None
     step = raised[max(passes)]
-    return Cause("raised.backward", {"on": hook.on, "step": str(step + 1)}, step)
+    return Cause("raised", {"step": str(step + 1)}, step)
 
 
 # -- tensors
@@ -370,7 +365,7 @@ def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 def _after_its_pass(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """The pass that uses its tensor had begun when it was registered, and no other one uses it."""
-    return Cause("after_pass.own", {"on": hook.on}) if hook.late and not hook.in_graph else None
+    return Cause("after_pass", {"on": hook.on}) if hook.late and not hook.in_graph else None
 
 
 def _dropped(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -436,13 +431,9 @@ def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.steps or not trace.updates:
         return None if hook.steps else Cause("no_step", {"on": hook.on})
     others = {trace.optimizers[trace.rows[row.step].optimizer or 0]: row.step for row in reversed(trace.updates)}
-    namesake = next((other for other in others if other.name == hook.on), None)
-    other = namesake or list(others)[-1]
-    step, more = others[other], [f"{one.name} ({one.kind})" for one in reversed(others) if one is not other]
-    names = {"class": hook.owner, "other": other.name, "kind": other.kind, "step": f"{step + 1:,}"}
-    names["others"] = join_list([f"{other.name} ({other.kind})", *more[:3]])
-    key = "no_step.again" if namesake is not None else "no_step.other"
-    return Cause(key, {"on": hook.on, **names}, step)
+    step = min(others.values())
+    listed = join_first([f"{one.name} ({one.kind})" for one in reversed(others)], MAX_NAMED)
+    return Cause("no_step.other", {"class": hook.owner, "others": listed, "step": f"{step + 1:,}"}, step)
 
 
 def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -479,8 +470,8 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_parametrized, _PASSES),
         Rule(_frozen), Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
         Rule(in_graph_of_transform, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES),
-        Rule(_owner_not_called, _GRAPHS), Rule(transformed_owner, _GRAPHS), Rule(transformed_passes, _PASSES),
-        Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
+        Rule(_owner_not_called, _GRAPHS), Rule(transformed_tensor, _GRAPHS), Rule(_substituted, _GRAPHS),
+        Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
     ),
     "step": (Rule(_removed), Rule(_skipped_by_scaler), Rule(_no_step, _PASSES), Rule(_after_step, _PASSES)),

@@ -1,6 +1,6 @@
 """Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.program_text import find_edit_in_place
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
@@ -46,7 +46,6 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
         join_sentences([sentence, *([more] if hooks[1:] else [])]),
         "warning",
         passes,
-        describe_passes(passes, trace),
         line=edit.hook.line if line is None else line,
         file=edit.hook.file,
         line_role="hook" if line is None else "edits",

@@ -1,6 +1,6 @@
 """What is said of a hook that did not fire: for each cause its kind, why, and what to do."""
 
-from hookviz.analysis.findings.hooks.explanation import Explanation
+from hookviz.analysis.findings.hooks.cause import Explanation
 from hookviz.analysis.findings.hooks.surprises import SURPRISE_EXPLANATIONS
 from hookviz.analysis.findings.hooks.transformed_code import TRANSFORMED_EXPLANATIONS
 from hookviz.support.messages import N_
@@ -22,12 +22,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "after_pass": Explanation(
         "late",
-        N_("{hook} was registered after the last backward pass had begun (step {step})."),
-        N_("Register it before you call backward()."),
-    ),
-    "after_pass.own": Explanation(
-        "late",
-        N_("{hook} was registered after the pass that uses {on} had begun; no later pass uses {on}."),
+        N_("{hook} was registered after the last backward pass that uses {on} had begun."),
         N_("Register it before you call backward()."),
     ),
     "after_step": Explanation(
@@ -123,29 +118,10 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("{on} was not called. While {caller} ran, {other} was, which {caller} does not hold (step {step})."),
         N_("Look for where the forward of {caller} refers to {other} instead of its own modules."),
     ),
-    "scripted": Explanation(
-        "substituted",
-        N_(
-            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which has no hooks "
-            "that were registered after that."
-        ),
-        N_("Run the original model, or register the hook before {maker}."),
-    ),
     "traced": Explanation(
         "substituted",
-        N_(
-            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which has the "
-            "parameters of the original and not its hooks."
-        ),
-        N_("Run the original model. A hook that is registered before {maker} runs while that traces, and not later."),
-    ),
-    "traced.fx": Explanation(
-        "substituted",
-        N_(
-            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which calls what is "
-            "in {on} itself."
-        ),
-        N_("Run the original model, or register the hook on a module that {user} calls: print({user}.code)."),
+        N_("{on} was never called: {user} ran in its place, which {maker} made of its code and which lacks its hooks."),
+        N_("Run the original model."),
     ),
     "copied": Explanation(
         "substituted",
@@ -327,13 +303,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "no_step.other": Explanation(
         "no_step",
         N_("The {class} that {hook} is on took no step. These did: {others}, for the first time at step {step}."),
-        N_("Register the hook on the optimizer whose step() is called."),
-        is_unrelated=True,
-    ),
-    "no_step.again": Explanation(
-        "no_step",
-        N_("The {class} that {hook} is on took no step. Another {on} did, of the class {kind} (step {step})."),
-        N_("If {on} was made anew, register the hook after it was made for the last time."),
+        N_("Register the hook on the optimizer whose step() is called. If that was made anew, register it after that."),
         is_unrelated=True,
     ),
     "scaler": Explanation(
@@ -348,15 +318,7 @@ EXPLANATIONS: dict[str, Explanation] = {
             "The backward pass computed only the gradients that were asked for (autograd.grad, or "
             "backward(inputs=...)), and the path to them does not pass through {on}."
         ),
-        N_("Call backward() without inputs, or name {on} among them."),
-    ),
-    "partial.module": Explanation(
-        "partial",
-        N_(
-            "The backward pass computed only the gradients that were asked for (autograd.grad, or "
-            "backward(inputs=...)), and these do not need the gradient of an input of {on}."
-        ),
-        N_("Call backward() without inputs, or ask for the gradient of an input of {on}, too."),
+        N_("Call backward() without inputs, or ask for a gradient that lies behind {on}, too."),
     ),
     "partial.grad": Explanation(
         "partial",
@@ -364,26 +326,7 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("Call backward() instead of autograd.grad, or register a tensor hook: {on}.register_hook(...)."),
     ),
     # an exception came first
-    "raised": Explanation(
-        "raised",
-        N_("An exception ended the call of {on} before {hook} could run (step {step})."),
-        N_("Fix the exception first."),
-    ),
-    "raised.caller": Explanation(
-        "raised",
-        N_("An exception ended the call of {caller} before it called {on} (step {step})."),
-        N_("Fix the exception first."),
-    ),
-    "raised.end": Explanation(
-        "raised",
-        N_("An exception came first (step {step}), and nothing was recorded after it."),
-        N_("Fix the exception first."),
-    ),
-    "raised.backward": Explanation(
-        "raised",
-        N_("An exception ended the backward pass (step {step}) before {hook} could run."),
-        N_("Fix the exception first."),
-    ),
+    "raised": Explanation("raised", N_("An exception came first (step {step})."), N_("Fix the exception first.")),
     # open: it may have fired where the recording does not look
     "before": Explanation(
         "unobserved",
@@ -428,18 +371,10 @@ EXPLANATIONS: dict[str, Explanation] = {
         is_unrelated=True,
     ),
     # open: all was observed, and nothing explains it
-    "unknown.forward": Explanation(
+    "unknown": Explanation(
         "unknown",
-        N_("{on} was called while {hook} was registered, and no step shows {hook}: what happened is not known."),
+        N_("{on} was used while {hook} was registered, and no step shows {hook}: what happened is not known."),
         N_("Look at hv.hooks({on})."),
-    ),
-    "unknown.backward": Explanation(
-        "unknown",
-        N_(
-            "{on} was called with a graph while {hook} was registered, and a backward pass had it in its "
-            "graph. No step shows that a gradient arrived at its output: why is not known."
-        ),
-        N_("Look at the step where {on} was called, and at what uses its output."),
     ),
     "unknown.tensor": Explanation(
         "unknown",
@@ -448,11 +383,6 @@ EXPLANATIONS: dict[str, Explanation] = {
             "is not known. If {on} was changed in place after that, the hook stays with its earlier value."
         ),
         N_("Look at the last step before {on}."),
-    ),
-    "unknown.step": Explanation(
-        "unknown",
-        N_("{on} took a step while {hook} was registered, and no step shows {hook}: what happened is not known."),
-        N_("Look at hv.hooks({on})."),
     ),
     **TRANSFORMED_EXPLANATIONS,
     **SURPRISE_EXPLANATIONS,

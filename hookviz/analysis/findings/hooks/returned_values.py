@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
 from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names, list_given
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
@@ -97,8 +97,7 @@ def _make_zeroing(trace: TraceData, steps: list[Step]) -> Finding:
     hooks = tuple({hook.on: hook for step in steps if (hook := step.hook) is not None}.values())
     names = {"hook": shared_label(hooks), "on": join_first([hook.on for hook in hooks])}
     sentence = text.format(**names, count=f"{len(steps):,}")
-    when = describe_passes(passes, trace)
-    finding = Finding(first.index, "zero", sentence, "remark", passes, when, hooks=hooks)
+    finding = Finding(first.index, "zero", sentence, "remark", passes, hooks=hooks)
     return put_line(finding, *find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at))
 
 

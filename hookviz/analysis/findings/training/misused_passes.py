@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_used
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing_around
 from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
@@ -96,8 +96,7 @@ def _make_repeated(facts: TrainingFacts, optimizer: int, found: list[_Again], se
     passes = tuple(sorted({again.second.pass_id for again in found}))
     on = facts.describe(list(dict.fromkeys(again.parameter for again in found)))
     text = sentence.format(optimizer=facts.describe_optimizers([optimizer]), on=on)
-    when = describe_passes(passes, facts.trace)
-    return Finding(found[0].second.step, "repeated_loss", text, "warning", passes, when, advice=advice)
+    return Finding(found[0].second.step, "repeated_loss", text, "warning", passes, advice=advice)
 
 
 # -- gradients that are cleared before a step
@@ -128,9 +127,7 @@ def find_discarded(facts: TrainingFacts) -> Iterator[Finding]:
         lost = tuple(pass_id for passes in rounds for pass_id in passes[:-1])
         advice = _("To add up the gradients of several passes, call zero_grad() once for each step, right after it.")
         first = facts.trace.lookup.steps(rounds[0][1])[0]
-        finding = Finding(
-            first, "discarded", sentence, "warning", lost, describe_passes(lost, facts.trace), advice=advice
-        )
+        finding = Finding(first, "discarded", sentence, "warning", lost, advice=advice)
         is_noticed = not any(is_on_device(facts, each.step) for number in held for each in facts.accumulations(number))
         finding = replace(finding, certainty="proven" if is_noticed else "likely")
         clearing = find_clearing_around(facts.trace, facts.pass_lines.get(rounds[0][0]))
@@ -238,7 +235,6 @@ def _describe_foreign(facts: TrainingFacts, optimizer: int, found: list[_Foreign
         sentence.format(**names),
         "warning" if all(one.is_last for one in found) else "remark",
         passes,
-        describe_passes(passes, facts.trace),
         advice=advice.format(**names),
     )
     return put_line(replace(finding, certainty="likely"), lines[0], "pass")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
@@ -120,7 +120,7 @@ def _make_eval_dropout(
     before = len({one for call in others for one in trained[call] if one < passes[0]})
     names = {"on": _name_modules(trace, (call.module for call in calls)), "model": name}
     sentence = _("{model} was trained in evaluation mode: {on} dropped nothing.").format(**names)
-    finding = Finding(calls[0].step, "eval_dropout", sentence, "remark", passes, describe_passes(passes, trace))
+    finding = Finding(calls[0].step, "eval_dropout", sentence, "remark", passes)
     used = _("Before that, an optimizer used {count} passes in training mode.")
     cause = (
         _("Before that, an optimizer used a pass in training mode.")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.training.program_calls import (
     add_update_line,
     find_replacement,
@@ -52,7 +52,7 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
         first = facts.accumulations(numbers[0])[0]
         severity = "warning" if outdated.is_part else "error"
         sentence = text.format(model=_describe_model(facts, root, numbers), **names)
-        finding = Finding(first.step, "replaced", sentence, severity, *_describe_passes(facts, numbers))
+        finding = Finding(first.step, "replaced", sentence, severity, _list_passes(facts, numbers))
         finding = replace(finding, parameters=facts.name_parameters(numbers), certainty=outdated.certainty)
         yield _add_origin(facts, finding, outdated, _describe_model(facts, root, numbers))
 
@@ -103,7 +103,7 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
         step = min(facts.accumulations(number)[0].step for number in numbers)
         severity = "warning" if _find_optimizers_of(facts, root) else "remark"
         sentence = text.format(on=facts.describe(numbers))
-        finding = Finding(step, "missing", sentence, severity, *_describe_passes(facts, numbers))
+        finding = Finding(step, "missing", sentence, severity, _list_passes(facts, numbers))
         yield _add_forgetting(facts, finding, root, numbers)
 
 
@@ -228,17 +228,16 @@ def _list_holders(rows: Iterable[ParameterRow]) -> list[int]:
     return sorted({optimizer for row in rows for optimizer in row.optimizers})
 
 
-def _describe_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[tuple[int, ...], str]:
-    """The passes in which one of these parameters got a gradient, and their description.
+def _list_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[int, ...]:
+    """List the passes in which one of these parameters got a gradient.
 
     A parameter that took the place of another one has its name: which of them a pass gave a gradient is not known.
     """
     names = set(facts.name_parameters(numbers))
     others = (row for number, row in enumerate(facts.parameters) if number not in numbers)
     if any(not names.isdisjoint(row.names) for row in others):
-        return (), ""
-    passes = tuple(sorted({each.pass_id for number in numbers for each in facts.accumulations(number)}))
-    return passes, describe_passes(passes, facts.trace)
+        return ()
+    return tuple(sorted({each.pass_id for number in numbers for each in facts.accumulations(number)}))
 
 
 # -- models that are never called
@@ -346,7 +345,7 @@ def _judge(facts: TrainingFacts, row: TensorRow, written: list[int]) -> Iterator
             "gradient, and its numbers stayed the same."
         )
     severity = "warning" if model and _find_optimizers_of(facts, model.partition(".")[0]) else "remark"
-    finding = Finding(written[0], "missing", text.format(**names), severity, passes, describe_passes(passes, trace))
+    finding = Finding(written[0], "missing", text.format(**names), severity, passes)
     advice = _("Make it an nn.Parameter of {model}, or give it to the optimizer.") if model else ""
     finding = replace(finding, advice=advice.format(**names) or _("Give it to the optimizer."))
     place = find_tensor_making(trace, row.name)

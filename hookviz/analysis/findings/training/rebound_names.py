@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
@@ -55,7 +55,6 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
         sentence.format(count=f"{len(passes):,}", on=more if len(names) > 1 else names[0]),
         "warning",
         passes,
-        describe_passes(passes, facts.trace),
         cause=_("{code} gives the name {name} to a new tensor, and leaves the parameter as it is.").format(
             code=lost[0].code, name=lost[0].name
         ),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.program_calls import read_line
 from hookviz.analysis.findings.values.graph_patterns import VIEWS, skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
@@ -200,7 +200,6 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         text.format(**names),
         "warning",
         passes,
-        describe_passes(passes, trace),
         cause=cause.format(**names),
         advice=_(
             "If each number belongs to one of the other only, give both the same shape, such as with squeeze(1) on "

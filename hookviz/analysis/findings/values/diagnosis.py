@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line, rank_severity
+from hookviz.analysis.findings.finding import Finding, put_line, rank_severity
 from hookviz.analysis.findings.training.program_calls import find_initialisation, find_zeroing
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
 from hookviz.analysis.findings.values.op_lines import find_backward_line, find_op_line, list_op_lines
@@ -138,7 +138,6 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
     Zeros in each pass are a warning if an optimizer holds a leaf that gets nothing else.
     """
     passes = known.same or [trace.rows[finding.step].pass_id]
-    when = describe_passes(passes, trace)
     is_of_op = finding.kind == "zero" and trace.rows[finding.step].kind == "compute"
     is_first = is_of_op and known.of_kind == [0] and not known.has_nonfinite and not trace.dropped
     if is_first and _computes_later(trace, trace.rows[finding.step].own_node):
@@ -146,13 +145,13 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
         if finding.zeros:
             later = _("Later passes do not show this: a weight that starts at 0 causes it once.")
         sentence = join_sentences([finding.sentence, later])
-        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
+        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), advice=finding.advice)
     if len(known.of_kind) == len(trace.roots) >= MIN_STUCK and not finding.is_reached:
         finding = _say_stuck(trace, finding, known)
-    found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
-    found = replace(
-        found, advice=finding.advice, certainty="proven" if finding.seen and not finding.is_open else "open"
+    found = Finding(
+        finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), advice=finding.advice
     )
+    found = replace(found, certainty="proven" if finding.seen and not finding.is_open else "open")
     place = _find_cause_line(trace, finding)
     if place is not None:
         return put_line(found, *place)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import CodePlace
@@ -155,7 +155,7 @@ def _describe_pattern(trace: TraceData, pattern: _Pattern, pairs: dict[int, int]
     node = trace.rows[first].own_node
     inner = pairs[node]
     sentence = _(pattern.sentence).format(on=trace.name(node), first=trace.name(inner))
-    finding = Finding(first, pattern.kind, sentence, "warning", passes, describe_passes(passes, trace))
+    finding = Finding(first, pattern.kind, sentence, "warning", passes)
     finding = replace(finding, certainty=pattern.certainty)
     chain = (inner, node) if pattern.is_inner_wrong else (node,)
     place = find_op_line(trace, chain) or _find_call_line(trace, node)
