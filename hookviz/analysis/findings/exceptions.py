@@ -405,7 +405,7 @@ def _list_edits(trace: TraceData, region: Region) -> Iterator[tuple[str, int, st
     """Yield file, line and text of the code in some lines that edits tensors in place."""
     source = trace.sources[region[0]]
     tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    for part in ast.walk(tree) if tree is not None else ():
+    for part in ast.walk(tree):
         if lines.first <= getattr(part, "lineno", 0) <= lines.last and _edits(part):
             yield source.file or "", part.lineno + source.line - 1, ast.unparse(part)  # type: ignore[attr-defined]
 

@@ -63,9 +63,8 @@ def _find_grad(trace: TraceData, index: int) -> ast.Attribute | None:
     tree, owners = parse_source(hook.source or ""), {hook.on}
     for source, one in iter_trees(trace, place.file) if place is not None else ():
         owners |= set(_list_registered(one, place.line - source.line + 1))  # type: ignore[union-attr]
-    nodes = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    grads = [node for node in nodes if node.attr == "grad"]
-    if tree is None or any(isinstance(node.ctx, ast.Store) for node in grads):
+    grads = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "grad"]
+    if any(isinstance(node.ctx, ast.Store) for node in grads):
         return None
     owners -= list_argument_names(tree)
     return next((node for node in grads if isinstance(node.value, ast.Name) and node.value.id in owners), None)
@@ -200,9 +199,9 @@ def _read_variables(source: SourceRow, hook: Hook) -> list[str]:
     tree = parse_source(source.text)
     line = (hook.line or 0) - source.line + 1
     kinds = (ast.Lambda,) if hook.source_.is_lambda else (ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)] if tree is not None else []
+    nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
     found = [node for node in nodes if _begins_at(node, line)]
-    if tree is None or len(found) != 1:
+    if len(found) != 1:
         return []
     around = path_to(tree, found[0])
     loops = [index for index, node in enumerate(around) if isinstance(node, LOOPS)]

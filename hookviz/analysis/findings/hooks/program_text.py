@@ -38,10 +38,7 @@ def find_forward_call(trace: TraceData, module: str) -> Place | None:
 
 def _list_forward_calls(source: SourceRow) -> Iterator[tuple[int, str]]:
     """Yield line and object of each call of a ``forward``, other than that of a base class."""
-    if ".forward(" not in source.text:
-        return
-    tree = parse_source(source.text)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in ast.walk(parse_source(source.text)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
             text = ast.unparse(node.func.value)
             if "super" not in text:
@@ -142,8 +139,7 @@ def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
 
 def _list_computing(source: SourceRow) -> Iterator[tuple[int, str]]:
     """Yield line and text of each weight and bias with which code outside of an ``__init__`` computes something."""
-    tree = parse_source(source.text)
-    waiting: list[ast.AST] = [] if tree is None else [tree]
+    waiting: list[ast.AST] = [parse_source(source.text)]
     while waiting:
         node = waiting.pop()
         is_building = isinstance(node, ast.FunctionDef) and node.name == "__init__"
@@ -159,7 +155,7 @@ def _list_computing(source: SourceRow) -> Iterator[tuple[int, str]]:
 def find_edit_in_place(hook: Hook) -> int | None:
     """Return the line in the function of a hook that edits an argument in place, if there is one such line."""
     tree = parse_source(hook.source or "")
-    if tree is None or hook.line is None:
+    if hook.line is None:
         return None
     names = list_argument_names(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
@@ -183,8 +179,7 @@ def list_argument_names(tree: ast.AST, given: Collection[str] | None = None) -> 
 
 def parse_hook(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
     """Parse the function of a hook; None if its text is not known."""
-    tree = parse_source(hook.source or "")
-    nodes = ast.walk(tree) if tree is not None else ()
+    nodes = ast.walk(parse_source(hook.source or ""))
     return next((node for node in nodes if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)
 
 
@@ -199,8 +194,7 @@ def list_given(hook: Hook) -> list[str]:
 
 def find_return(hook: Hook) -> int | None:
     """Return the line in the function of a hook that returns a value, if there is one such line."""
-    tree = parse_source(hook.source or "")
-    function = tree.body[0] if tree is not None and tree.body else None
+    function = next(iter(parse_source(hook.source or "").body), None)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or hook.line is None:
         return None
     lines = {value.lineno for value in list_returned(function) if value is not None and is_value(value)}

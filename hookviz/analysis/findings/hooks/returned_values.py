@@ -142,8 +142,7 @@ def _describe_lost(steps: list[tuple[int, Hook]], statement: ast.stmt) -> Findin
 
 def _find_lost_value(hook: Hook) -> ast.stmt | None:
     """Return the statement of a hook that computes a new value from an argument, if the value is lost."""
-    tree = parse_source(hook.source or "")
-    function = tree.body[0] if tree is not None and tree.body else None
+    function = next(iter(parse_source(hook.source or "").body), None)
     if not isinstance(function, ast.FunctionDef) or hook.line is None or any(map(is_value, list_returned(function))):
         return None
     inner = (

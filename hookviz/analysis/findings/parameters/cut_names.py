@@ -93,6 +93,6 @@ def _read_ops(code: CuttingCode) -> Sequence[str]:
 def _find_statement(row: SourceRow, line: int) -> Lines:
     """Return the lines of the innermost statement around a line of a source."""
     tree, shift = parse_source(row.text), row.line - 1
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.stmt)) if tree is not None else ()
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
     spans = (Lines(node.lineno, node.end_lineno or node.lineno).shift(shift) for node in nodes)
     return max((span for span in spans if span.first <= line <= span.last), default=Lines(line, line))

@@ -86,16 +86,13 @@ def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -
 
 def list_cutting_code(text: str, first_line: int, lines: Lines) -> list[CuttingCode]:
     """List the code in some lines that can cut."""
-    tree = parse_source(text)
-    return [] if tree is None else _list_code(tree, first_line - 1, lines.shift(1 - first_line))
+    return _list_code(parse_source(text), first_line - 1, lines.shift(1 - first_line))
 
 
 def find_lines(text: str, first_line: int, start: int, end: int | None) -> Lines:
     """Return the lines that may run between two lines, as far as the function around the first of them goes."""
-    tree, shift = parse_source(text), first_line - 1
-    if tree is None:
-        return Lines(start, start)
-    return _find_range(tree, start - shift, end and end - shift).shift(shift)
+    shift = first_line - 1
+    return _find_range(parse_source(text), start - shift, end and end - shift).shift(shift)
 
 
 def list_other_calls(
@@ -115,7 +112,7 @@ def list_other_calls(
     """
     tree, shift = parse_source(text), first_line - 1
     names: dict[int, list[str]] = {}
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr)) if tree is not None else ()
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
     for node in nodes:
         used = node.func if isinstance(node, ast.Call) else node
         is_property = isinstance(node, ast.Attribute) and ast.unparse(node) in defined
@@ -179,7 +176,7 @@ def uses_attribute(text: str, name: str) -> bool:
     [False, True, False, True]
     """
     tree = parse_source(text)
-    return tree is None or any(_names(node, name) for node in ast.walk(tree))
+    return not tree.body or any(_names(node, name) for node in ast.walk(tree))
 
 
 def _names(node: ast.AST, name: str) -> bool:
@@ -196,7 +193,7 @@ def reaches_unnamed(text: str, first_line: int, lines: Lines) -> bool:
     [True, False, True]
     """
     tree, shift = parse_source(text), first_line - 1
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr)) if tree is not None else ()
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
     return any(lines.first <= node.lineno + shift <= lines.last and _reaches_unnamed(node) for node in nodes)
 
 
@@ -208,20 +205,17 @@ def _reaches_unnamed(node: ast.expr) -> bool:
 
 
 @lru_cache(maxsize=16)
-def parse_source(text: str) -> ast.Module | None:
-    """Parse the text of a function or of a file; None if that fails."""
+def parse_source(text: str) -> ast.Module:
+    """Parse the text of a function or of a file; an empty module if that fails."""
     try:
         return ast.parse(dedent(text))
     except (SyntaxError, ValueError, RecursionError):
-        return None
+        return ast.Module([], [])
 
 
-def iter_trees(trace: TraceData, file: str | None) -> Iterator[tuple[SourceRow, ast.Module]]:
-    """Yield the recorded texts of a file with their trees, as far as they can be parsed."""
-    for source in trace.sources:
-        tree = parse_source(source.text) if source.file == file else None
-        if tree is not None:
-            yield source, tree
+def iter_trees(trace: TraceData, *files: str | None) -> Iterator[tuple[SourceRow, ast.Module]]:
+    """Yield the recorded texts of a file, or of all files, with their trees."""
+    return ((source, parse_source(source.text)) for source in trace.sources if not files or source.file in files)
 
 
 def _list_code(tree: ast.AST, shift: int, lines: Lines) -> list[CuttingCode]:

@@ -101,8 +101,7 @@ def find_switch(text: str, first_line: int, line: int, mode: str) -> Switch | No
     Switch(line=1, function='', owner='')
     """
     tree, shift = parse_source(text), first_line - 1
-    found = [] if tree is None else [node for node in _list_switches(tree, mode) if _covers(node, line - shift)]
-    lines = [_line_of_switch(node, mode) for node in found]
+    lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if _covers(node, line - shift)]
     return Switch(max(lines) + shift) if lines else None
 
 
@@ -112,8 +111,7 @@ def _list_givers(text: str, line: int) -> set[str]:
     >>> _list_givers("for x in batches(net):\\n    net(x)", 2)
     {'batches'}
     """
-    tree = parse_source(text)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, (*_LOOPS, *_BLOCKS))] if tree is not None else []
+    nodes = [node for node in ast.walk(parse_source(text)) if isinstance(node, (*_LOOPS, *_BLOCKS))]
     found = set[str]()
     for node in nodes:
         parts = [node.iter] if isinstance(node, _LOOPS) else [item.context_expr for item in node.items]
@@ -125,7 +123,7 @@ def _list_givers(text: str, line: int) -> set[str]:
 def _list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
     """List where generators of a source yield inside a mode: it stays on in the code that asks for the next value."""
     tree, shift = parse_source(text), first_line - 1
-    nodes = list(ast.walk(tree)) if tree is not None else []
+    nodes = list(ast.walk(tree))
     owners = {id(part): node.name for node in nodes if isinstance(node, ast.ClassDef) for part in node.body}
     return [
         Switch(node.lineno + shift, function.name, owners.get(id(function), ""))
@@ -145,7 +143,7 @@ def _list_permanent_switches(text: str, first_line: int) -> list[Lines]:
     [Lines(first=1, last=3)]
     """
     tree, shift = parse_source(text), first_line - 1
-    nodes = list(ast.walk(tree)) if tree is not None else []
+    nodes = list(ast.walk(tree))
     statements = (node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     calls = [(call.lineno, _is_off(call)) for call in statements if _name(call) == "set_grad_enabled"]
     functions = [node for node in nodes if isinstance(node, _FUNCTIONS)]

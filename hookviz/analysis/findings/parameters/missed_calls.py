@@ -116,8 +116,6 @@ def _find_function(code: CallCode, region: Region) -> ast.FunctionDef | ast.Asyn
     """Return the function of some lines."""
     source = code.trace.sources[region[0]]
     tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    if tree is None:
-        return None
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return next((node for node in nodes if node.end_lineno == lines.last and node.lineno >= lines.first), None)
 

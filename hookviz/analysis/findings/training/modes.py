@@ -212,7 +212,7 @@ def _list_droppings(trace: TraceData, regions: Iterable[Region]) -> Iterator[Cod
 
     There are none if the code asks for the mode itself, or may hand it to a function that drops.
     """
-    trees = [(index, lines, tree) for index, lines in regions if (tree := parse_source(trace.sources[index].text))]
+    trees = [(index, lines, parse_source(trace.sources[index].text)) for index, lines in regions]
     parts = [(index, tree, list(_list_nodes(tree, lines, trace.sources[index].line))) for index, lines, tree in trees]
     nodes = [node for *_source, inside in parts for node in inside]
     if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in nodes):

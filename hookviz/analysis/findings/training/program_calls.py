@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.traversal import list_outer_paths
@@ -221,9 +221,8 @@ def find_function(tree: ast.AST, line: int) -> ast.AST:
 
 def is_in_forward(trace: TraceData, place: CodePlace) -> bool:
     """Return whether a line of the program is in a function that is called ``forward``."""
-    sources = (source for source in trace.sources if source.file == place.file)
-    trees = ((source, parse_source(source.text)) for source in sources)
-    scopes = (find_function(tree, place.line - source.line + 1) for source, tree in trees if tree is not None)
+    trees = iter_trees(trace, place.file)
+    scopes = (find_function(tree, place.line - source.line + 1) for source, tree in trees)
     return any(getattr(scope, "name", "") == "forward" for scope in scopes)
 
 
@@ -336,9 +335,8 @@ def _has_last_name(part: ast.expr, name: str) -> bool:
 def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outside_of: str = "") -> set[CodePlace]:
     """Return the lines of the wanted nodes, without those in functions of a name."""
     found: set[CodePlace] = set()
-    for source in trace.sources:
-        tree = parse_source(source.text)
-        nodes = [] if tree is None else list(ast.walk(tree))
+    for source, tree in iter_trees(trace):
+        nodes = list(ast.walk(tree))
         skipped = {
             id(inner)
             for node in nodes

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
@@ -67,9 +67,8 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
 def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
     """Find code of a training such as ``p.grad.clamp(-1, 1)``, which makes a new tensor that nothing uses."""
     trace = facts.trace
-    for index, source in enumerate(trace.sources) if facts.updates else ():
-        tree = parse_source(source.text) if ".grad." in source.text else None
-        for call in _list_dropped(trace, tree, _list_starts(trace, index)) if tree is not None else ():
+    for index, (source, tree) in enumerate(iter_trees(trace)) if facts.updates else ():
+        for call in _list_dropped(trace, tree, _list_starts(trace, index)) if ".grad." in source.text else ():
             assert isinstance(call.func, ast.Attribute)
             words = {"code": ast.unparse(call), "method": call.func.attr}
             sentence = _("{code} makes a new tensor, which nothing uses: the gradient stays as it is.").format(**words)
@@ -155,9 +154,8 @@ def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
 
     They lie in the functions that start passes, and in those that these call.
     """
-    for index, source in enumerate(trace.sources):
-        tree = parse_source(source.text) if ".grad" in source.text else None
-        for scope in _list_scopes(tree, _list_starts(trace, index)) if tree is not None else ():
+    for index, (source, tree) in enumerate(iter_trees(trace)):
+        for scope in _list_scopes(tree, _list_starts(trace, index)) if ".grad" in source.text else ():
             nodes = list(ast.walk(scope))
             loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
             for node in nodes:
