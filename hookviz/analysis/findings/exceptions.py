@@ -14,6 +14,7 @@ from hookviz.analysis.findings.hooks.program_text import (
     parse_hook,
 )
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
+from hookviz.analysis.findings.ops import PARTS, VIEWS
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
 from hookviz.analysis.findings.parameters.places import PlaceFinder
@@ -38,20 +39,6 @@ _WALKED_TWICE = "backward through the graph a second time"
 _EDITED = "modified by an inplace operation"
 _OF_FORM = ("AttributeError", "RuntimeError", "TypeError", "ValueError")
 """What code raises that was given something of another form than it takes."""
-_VIEWS = (
-    "AsStrided",
-    "Expand",
-    "Permute",
-    "Reshape",
-    "Select",
-    "Slice",
-    "Squeeze",
-    "T",
-    "Transpose",
-    "Unsqueeze",
-    "View",
-)
-"""Ops that make a view of a parameter, which torch names if the parameter was edited."""
 _MAX_NAMED = 3
 """A sentence names at most this many pieces of code that edit in place."""
 
@@ -364,7 +351,7 @@ def _find_update_between(trace: TraceData, node: int, step: int) -> UpdateRow | 
         return None
     shape, owner = _read_shape(trace.rows[step].error or ""), trace.plain_call(call)
     made_by = re.search(r"which is output \d+ of ([A-Za-z]+)", trace.rows[step].error or "")
-    if made_by is not None and made_by[1].partition("Backward")[0] not in _VIEWS:
+    if made_by is not None and made_by[1].partition("Backward")[0] not in (*VIEWS, *PARTS, "Expand"):
         return None
     held = [
         (number, row.optimizers)

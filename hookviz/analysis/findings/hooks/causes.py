@@ -30,6 +30,7 @@ from hookviz.analysis.findings.hooks.transformed_code import (
     transformed,
     transformed_tensor,
 )
+from hookviz.analysis.findings.ops import COPIES, PARTS, VIEWS
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import join_first, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
@@ -356,7 +357,7 @@ def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
 
 def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a view or a copy of a tensor, and no pass used it itself."""
-    is_copy = hook.made_by.partition("Backward")[0] in _COPYING_OPS and (hook.beside or hook.dropped)
+    is_copy = hook.made_by.partition("Backward")[0] in VIEWS | PARTS | COPIES and (hook.beside or hook.dropped)
     if not is_copy or hook.in_graph or not hook.passes:
         return None
     names = {"on": hook.on, "op": hook.made_by, "base": hook.made_from, "root": name_last_root(timeline.trace)}
@@ -392,7 +393,7 @@ def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     names = {"on": hook.on, "root": name_last_root(timeline.trace)}
     place = timeline.find_cut_of_parameter(hook.on) if hook.leaf else timeline.find_cut_after(hook.call)
     place = place or find_cut_of_variable(timeline.trace, hook)
-    if place is None and hook.made_by.partition("Backward")[0] in _COPYING_OPS:
+    if place is None and hook.made_by.partition("Backward")[0] in VIEWS | PARTS | COPIES:
         return Cause("not_in_graph.view", {**names, "op": hook.made_by}, timeline.seeds[-1])
     return Cause("not_in_graph", names, timeline.seeds[-1], place=place)
 
@@ -442,12 +443,6 @@ def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("after_step", {"on": hook.on}) if is_late else None
 
 
-_COPYING_OPS = {
-    "Alias", "AsStrided", "Clone", "Diagonal", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice",
-    "Split", "SplitWithSizes", "Squeeze", "T", "ToCopy", "Transpose", "Unbind", "Unfold", "UnsafeView", "Unsqueeze",
-    "View",
-}  # fmt: skip
-"""Ops that make a view or a copy of a tensor."""
 _CALLS: frozenset[Fact] = frozenset({"calls"})
 _PASSES: frozenset[Fact] = frozenset({"passes"})
 _GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})

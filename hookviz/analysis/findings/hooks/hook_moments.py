@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.training.program_calls import find_function
@@ -19,13 +20,11 @@ BIND_VALUE = N_("Bind the value when the function is made: add the parameter {na
 
 def list_hook_moments(trace: TraceData) -> list[Finding]:
     """List the tensor hooks that read a ``.grad`` that is not written yet, and those whose tensor is edited later."""
-    groups: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-    for step in trace.lookup.steps_of_kinds("tensor_hook"):
-        index = trace.rows[step].hook
-        if index is not None:
-            row = trace.hook_rows[index]
-            groups.setdefault((row.file, row.line, row.name, row.registered_at), []).append((step, index))
-    found = (_find_early_read(trace, steps) or _find_later_edit(trace, steps[0]) for steps in groups.values())
+    groups = group_firings(trace, ["tensor_hook"], "registered_at")
+    found = (
+        _find_early_read(trace, index, steps) or _find_later_edit(trace, index, steps[0])
+        for index, steps in groups.items()
+    )
     return [finding for finding in found if finding is not None]
 
 
@@ -34,17 +33,16 @@ def _is_on_leaf(trace: TraceData, hook: int) -> bool:
     return node is not None and trace.ops[node] == "AccumulateGrad"
 
 
-def _find_early_read(trace: TraceData, steps: list[tuple[int, int]]) -> Finding | None:
+def _find_early_read(trace: TraceData, index: int, steps: list[int]) -> Finding | None:
     """Return the finding of a hook on leaves that reads the ``.grad`` of a variable; None if it reads none."""
-    step, index = steps[0]
     hook = trace.hook(index)
     read = _find_grad(trace, index) if _is_on_leaf(trace, index) else None
     if read is None or hook.line is None:
         return None
-    hooks = tuple({trace.hook(one).on: trace.hook(one) for _step, one in steps}.values())
+    hooks = list_fired(trace, steps)
     names = {"hook": hook.label, "on": join_first([one.on for one in hooks]), "code": ast.unparse(read)}
     return Finding(
-        step,
+        steps[0],
         "early_read",
         _("{hook} on {on} reads {code}: a tensor hook runs before the pass writes .grad.").format(**names),
         "remark",
@@ -70,9 +68,8 @@ def _find_grad(trace: TraceData, index: int) -> ast.Attribute | None:
     return next((node for node in grads if isinstance(node.value, ast.Name) and node.value.id in owners), None)
 
 
-def _find_later_edit(trace: TraceData, first: tuple[int, int]) -> Finding | None:
+def _find_later_edit(trace: TraceData, index: int, step: int) -> Finding | None:
     """Return the finding of a hook on a tensor that the same function edits in place afterwards."""
-    step, index = first
     hook, place = trace.hook(index), read_place(trace.hook_rows[index].registered_at)
     edit = None if place is None or _is_on_leaf(trace, index) else _find_edit(trace, place)
     if place is None or edit is None:
@@ -159,33 +156,22 @@ def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
 def list_late_bindings(trace: TraceData) -> list[Finding]:
     """List the functions that a loop made for several owners, that read its variable, and that fired after the loop."""
     found = []
-    for steps in _group_steps(trace).values():
-        names = _list_loop_variables(trace, trace.hook(steps[0][1])) if _fire_together(trace, steps) else []
+    for index, steps in group_firings(trace, HOOK_KINDS).items():
+        hook = trace.hook(index)
+        names = _list_loop_variables(trace, hook) if hook.line and _fire_together(trace, steps) else []
         if names:
             found.append(_describe_binding(trace, steps, names))
     return found
 
 
-def _group_steps(trace: TraceData) -> dict[tuple[object, ...], list[tuple[int, int]]]:
-    """Return file, line and column of each function that is a hook → the steps at which it fired, with the hook."""
-    groups: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-    for step in trace.lookup.steps_of_kinds(*HOOK_KINDS):
-        index = trace.rows[step].hook
-        row = None if index is None else trace.hook_rows[index]
-        if index is not None and row is not None and row.line is not None:
-            groups.setdefault((row.kind, row.file, row.line, row.name), []).append((step, index))
-    return groups
-
-
-def _fire_together(trace: TraceData, steps: list[tuple[int, int]]) -> bool:
+def _fire_together(trace: TraceData, steps: list[int]) -> bool:
     """Whether the hooks of two owners fired in one call or pass: the loop had made both then."""
     owners: dict[object, set[str]] = {}
-    for step, index in steps:
-        row = trace.rows[step]
+    for row, hook in ((trace.rows[step], trace.steps[step].hook) for step in steps):
         is_forward = row.kind in FORWARD_HOOK_KINDS and row.call is not None
         outermost = [*iter_enclosing_calls(trace, row.call)][-1:] if is_forward else []
         moment = (row.pass_id, *outermost)
-        owners.setdefault(moment, set()).add(trace.hook(index).on)
+        owners.setdefault(moment, set()).update([] if hook is None else [hook.on])
     return any(len(names) > 1 for names in owners.values())
 
 
@@ -225,12 +211,12 @@ def _begins_at(node: ast.AST, line: int) -> bool:
     return line in (getattr(node, "lineno", 0), *(one.lineno for one in decorators[:1]))
 
 
-def _describe_binding(trace: TraceData, steps: list[tuple[int, int]], names: list[str]) -> Finding:
-    hooks = tuple({trace.hook(index).on: trace.hook(index) for _step, index in steps}.values())
+def _describe_binding(trace: TraceData, steps: list[int], names: list[str]) -> Finding:
+    hooks = list_fired(trace, steps)
     on = join_first([hook.on for hook in hooks])
     words = {"hook": hooks[0].label, "on": on, "names": join_list(names), "name": names[0]}
     return Finding(
-        steps[0][0],
+        steps[0],
         "late_binding",
         _("{hook} on {on} reads {names}, a variable of the loop that made it, when it fires.").format(**words),
         "warning",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_given, parse_hook
 from hookviz.support.messages import _, join_first
 from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
@@ -37,18 +38,12 @@ class _Store:
 
 def list_kept_outputs(trace: TraceData) -> list[Finding]:
     """List the hooks that keep an output which is edited later, and those that keep only the last one of several."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for step in trace.lookup.steps_of_kinds("forward_hook", "full_backward_hook"):
-        hook = None if trace.rows[step].hook is None else trace.steps[step].hook
-        if hook is not None:
-            groups.setdefault((hook.kind, hook.source_.file, hook.source_.line, hook.name), []).append(step)
     editors = {value: index for index, call in reversed(list(enumerate(trace.calls))) for value in call.edits}
     found: list[Finding] = []
-    for steps in groups.values():
-        hook = trace.steps[steps[0]].hook
-        stores = list(_list_stores(hook)) if hook is not None else []
+    for index, steps in group_firings(trace, ["forward_hook", "full_backward_hook"]).items():
+        stores = list(_list_stores(trace.hook(index)))
         if stores:
-            found += [*_find_edited(trace, steps, stores, editors), *_find_overwritten(trace, steps, stores)]
+            found += [*_find_edited(trace, steps, stores, editors), *_find_overwritten(trace, index, steps, stores)]
     return found
 
 
@@ -60,7 +55,7 @@ def _find_edited(
 ) -> Iterator[Finding]:
     """Find a hook that keeps an output which a later call edits in place; ``editors``: value → that call."""
     edited = [step for step in steps if trace.rows[step].effect == "kept" and trace.rows[step].after in editors]
-    hooks = [hook for step in edited if (hook := trace.steps[step].hook) is not None]
+    hooks = list_fired(trace, edited)
     value = trace.rows[edited[0]].after if hooks else None
     if not isinstance(value, int):
         return
@@ -77,7 +72,7 @@ def _find_edited(
         return
     names = {
         "hook": hooks[0].label,
-        "on": join_first(list(dict.fromkeys(hook.on for hook in hooks)), MAX_NAMED),
+        "on": join_first([hook.on for hook in hooks], MAX_NAMED),
         "editor": trace.plain_call(editors[value]),
         "code": ast.unparse(kept.value),
     }
@@ -94,7 +89,7 @@ def _find_edited(
             **names
         ),
         advice=_("Keep a copy with clone(), or let {editor} make a new tensor (inplace=False).").format(**names),
-        hooks=tuple(dict.fromkeys(hooks)),
+        hooks=hooks,
     )
 
 
@@ -126,10 +121,8 @@ def _shows(value: ast.expr, name: str, same: frozenset[str]) -> bool:
 # -- overwritten by the next call
 
 
-def _find_overwritten(trace: TraceData, steps: list[int], stores: list[_Store]) -> Iterator[Finding]:
+def _find_overwritten(trace: TraceData, first: int, steps: list[int], stores: list[_Store]) -> Iterator[Finding]:
     """Find a hook that writes to one place several times in a forward or pass: the last one is left."""
-    first = trace.rows[steps[0]].hook
-    assert first is not None
     for store in stores:
         key = None if store.method else _find_key(store.target, first, trace)
         if key is None:
@@ -173,10 +166,10 @@ def _locate_store(trace: TraceData, step: int, key: str) -> tuple[object, ...] |
 
 
 def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Finding:
-    hooks = [hook for step in steps if (hook := trace.steps[step].hook) is not None]
+    hooks = list_fired(trace, steps)
     names = {
         "hook": hooks[0].label,
-        "on": join_first(list(dict.fromkeys(hook.on for hook in hooks)), MAX_NAMED),
+        "on": join_first([hook.on for hook in hooks], MAX_NAMED),
         "code": ast.unparse(store.target),
         "count": f"{len(steps):,}",
     }
@@ -191,7 +184,7 @@ def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Find
         file=hooks[0].file,
         line_role="hook",
         advice=_("Append to a list, or give each its own key."),
-        hooks=tuple(dict.fromkeys(hooks)),
+        hooks=hooks,
     )
 
 

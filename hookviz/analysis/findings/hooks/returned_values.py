@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
 from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names, list_given
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
@@ -68,17 +69,12 @@ def list_zeroing_hooks(trace: TraceData, others: Iterable[Finding]) -> list[Find
     ``others`` are the other findings: one that begins at such a step says it already.
     """
     explained = {finding.step for finding in others}
-    groups: dict[tuple[object, ...], list[Step]] = {}
-    for number in trace.lookup.steps_of_kinds("tensor_hook"):
-        step = trace.steps[number]
-        if step.hook is not None:
-            groups.setdefault((step.hook.file, step.hook.line, step.hook.name), []).append(step)
     return [
-        _make_zeroing(trace, steps)
-        for steps in groups.values()
-        if len({step.pass_id for step in steps}) > 1
-        and all(map(_sets_zero, steps))
-        and explained.isdisjoint(step.index for step in steps)
+        _make_zeroing(trace, index, steps)
+        for index, steps in group_firings(trace, ["tensor_hook"]).items()
+        if len({trace.rows[step].pass_id for step in steps}) > 1
+        and all(_sets_zero(trace.steps[step]) for step in steps)
+        and explained.isdisjoint(steps)
     ]
 
 
@@ -89,16 +85,14 @@ def _sets_zero(step: Step) -> bool:
     return bool(before.norm) and after.norm == 0
 
 
-def _make_zeroing(trace: TraceData, steps: list[Step]) -> Finding:
-    first = steps[0]
-    assert first.hook is not None and first.row.hook is not None
-    passes = tuple(dict.fromkeys(step.pass_id for step in steps))
+def _make_zeroing(trace: TraceData, index: int, steps: list[int]) -> Finding:
+    passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     text = _("{hook} on {on} put zeros in the place of the gradient, each of the {count} times that it fired.")
-    hooks = tuple({hook.on: hook for step in steps if (hook := step.hook) is not None}.values())
+    hooks = list_fired(trace, steps)
     names = {"hook": shared_label(hooks), "on": join_first([hook.on for hook in hooks])}
     sentence = text.format(**names, count=f"{len(steps):,}")
-    finding = Finding(first.index, "zero", sentence, "remark", passes, hooks=hooks)
-    return put_line(finding, *find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at))
+    finding = Finding(steps[0], "zero", sentence, "remark", passes, hooks=hooks)
+    return put_line(finding, *find_returning_line(hooks[0], trace.hook_rows[index].registered_at))
 
 
 # -- values that are computed and not returned
@@ -109,25 +103,24 @@ def list_unreturned_values(trace: TraceData) -> list[Finding]:
 
     It is certain if the value is lost: no code reads it afterwards.
     """
-    groups: dict[tuple[object, ...], list[tuple[int, Hook]]] = {}
-    for step in trace.lookup.steps_of_kinds(*_KINDS):
-        row = trace.rows[step]
-        if row.hook is not None and row.effect in ("kept", "ran"):
-            hook = trace.hook(row.hook)
-            groups.setdefault((hook.kind, hook.source_.file, hook.source_.line, hook.name), []).append((step, hook))
-    found = ((steps, _find_lost_value(steps[0][1])) for steps in groups.values())
-    return [_describe_lost(steps, statement) for steps, statement in found if statement is not None]
+    found = []
+    for index, steps in group_firings(trace, _KINDS).items():
+        idle = [step for step in steps if trace.rows[step].effect in ("kept", "ran")]
+        statement = _find_lost_value(trace.hook(index)) if idle else None
+        if statement is not None:
+            found.append(_describe_lost(trace, idle, statement))
+    return found
 
 
-def _describe_lost(steps: list[tuple[int, Hook]], statement: ast.stmt) -> Finding:
-    step, hook = steps[0]
-    hooks = tuple({one.on: one for _step, one in steps}.values())
+def _describe_lost(trace: TraceData, steps: list[int], statement: ast.stmt) -> Finding:
+    hooks = list_fired(trace, steps)
+    hook = hooks[0]
     names = {"hook": hook.label, "on": join_first([one.on for one in hooks])}
     advice = _("Return the new value from {hook}.")
     if hook.kind.startswith("full_backward"):
         advice = _("Return the new value from {hook}, in a tuple with an item for each gradient.")
     return Finding(
-        step,
+        steps[0],
         "unreturned",
         _("{hook} on {on} computes a new value and returns nothing: it changes nothing.").format(**names),
         "warning",

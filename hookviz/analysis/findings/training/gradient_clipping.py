@@ -6,13 +6,14 @@ from dataclasses import replace
 from math import hypot, isclose, isinf
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_rewritten, reads_scale
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
 from hookviz.support.messages import N_, _, join_first, join_sentences
-from hookviz.support.source_code import Source, describe_place, read_place
-from hookviz.trace import HOOK_KINDS, ClipRow, Hook, Step
+from hookviz.support.source_code import describe_place, read_place
+from hookviz.trace import HOOK_KINDS, ClipRow, Hook, Step, TraceData
 from hookviz.trace.values import Value, format_number
 
 LEAST_SHARE = 0.01
@@ -240,14 +241,16 @@ def find_scaled_hooks(facts: TrainingFacts) -> Iterator[Finding]:
     """Find tensor hooks whose limit is tiny for the gradients of the loss, since these are scaled when they clip."""
     if not facts.trace.scales or reads_scale(facts):
         return
-    groups: dict[Source, list[tuple[Step, float, float]]] = {}
-    for number in facts.trace.lookup.steps_of_kinds("tensor_hook"):
-        step, scale = facts.trace.steps[number], facts.find_scale(number)
-        limit = _find_limit_of(step)
-        if step.hook is not None and scale is not None and limit is not None and limit < scale * LEAST_SHARE:
-            groups.setdefault(step.hook.source_, []).append((step, scale, limit))
-    for group in groups.values():
-        yield _describe_clips(group)
+    for steps in group_firings(facts.trace, ["tensor_hook"]).values():
+        clips = {step: limits for step in steps if (limits := _find_scaled_limit(facts, step)) is not None}
+        if clips:
+            yield _describe_clips(facts.trace, clips)
+
+
+def _find_scaled_limit(facts: TrainingFacts, step: int) -> tuple[float, float] | None:
+    """Return the scale of the gradient that a hook clipped, and its limit, if that is tiny for it."""
+    scale, limit = facts.find_scale(step), _find_limit_of(facts.trace.steps[step])
+    return None if scale is None or limit is None or limit >= scale * LEAST_SHARE else (scale, limit)
 
 
 def _find_limit_of(step: Step) -> float | None:
@@ -259,9 +262,9 @@ def _find_limit_of(step: Step) -> float | None:
     return find_limit(before, after)
 
 
-def _describe_clips(group: list[tuple[Step, float, float]]) -> Finding:
-    step, scale, limit = group[0]
-    hooks = tuple({one.hook.on: one.hook for one, *_others in group if one.hook is not None}.values())
+def _describe_clips(trace: TraceData, clips: dict[int, tuple[float, float]]) -> Finding:
+    step, (scale, limit) = next(iter(clips.items()))
+    hooks = list_fired(trace, clips)
     sentence = _(
         "{hook} on {on} clipped gradients that were scaled: with a scale of {scale}, its limit of {limit} is one of "
         "{real} for the gradients of the loss."
@@ -273,5 +276,5 @@ def _describe_clips(group: list[tuple[Step, float, float]]) -> Finding:
         real=format_number(limit / scale, 4),
     )
     advice = _("Clip after scaler.unscale_(optimizer), or multiply the limit by scaler.get_scale() in the hook.")
-    finding = Finding(step.index, "clips_scaled", sentence, "warning", advice=advice, hooks=hooks)
+    finding = Finding(step, "clips_scaled", sentence, "warning", advice=advice, hooks=hooks)
     return put_line(finding, *find_hook_line(hooks[0]))

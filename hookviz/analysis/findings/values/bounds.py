@@ -4,22 +4,17 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from hookviz.analysis.findings.values.graph_patterns import VIEWS
+from hookviz.analysis.findings.ops import COPIES, PARTS, PRODUCTS, VIEWS
 from hookviz.analysis.findings.values.op_causes import ForwardOps, format_largest
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import _
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value, as_tuple, format_number
 
-_KEEPING = frozenset({
-    *VIEWS, "Abs", "Clone", "Contiguous", "Expand", "Index", "Neg", "Relu", "ReshapeAlias", "Select", "Slice", "Split",
-    "Squeeze", "ToCopy", "Unbind",
-})  # fmt: skip
+_KEEPING = frozenset({*VIEWS, *PARTS, *COPIES, "Abs", "Index", "Neg", "Relu"})
 """Ops whose result is no larger than their input."""
 _LIMITED = frozenset({"Cos", "Sigmoid", "Sin", "Softmax", "Tanh"})
 """Ops whose result is between -1 and 1."""
-PRODUCTS = {"Addmm": ((1, "mat1"), (2, "mat2")), "Bmm": ((0, "self"), (1, "mat2")), "Mm": ((0, "self"), (1, "mat2"))}
-"""Matrix product → slot and name of its factors."""
 
 
 class Bounds:

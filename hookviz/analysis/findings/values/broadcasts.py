@@ -5,8 +5,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.training.program_calls import read_line
-from hookviz.analysis.findings.values.graph_patterns import VIEWS, skip_views
+from hookviz.analysis.findings.values.graph_patterns import skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
@@ -22,7 +23,7 @@ _REDUCING = frozenset({"HuberLoss", "Mean", "MseLoss", "SmoothL1Loss", "Sum"})
 _KEEPING_ROWS = _ELEMENTWISE | {"LogSigmoid", "Sigmoid", "Softplus", "Tanh"}
 _ALONG = frozenset({"LinalgVectorNorm", "Mean", "Norm", "Select", "Sum"})
 """Ops that make one number of several, along the dimensions that they save."""
-_OF_ROWS = frozenset({"Addmm", "Mm", "Mv", "Squeeze", "ReshapeAlias", *VIEWS})
+_OF_ROWS = frozenset({"Addmm", "Mm", "Mv", *VIEWS})
 """Ops whose first dimension is that of what they take: of a batch, as in a layer or behind it."""
 _WANTED = ("None", ".T", ".t(", "expand", "mT", "reshape", "transpose", "unsqueeze", "view")
 """What the line of an op says where a program wants pairs."""
@@ -105,10 +106,10 @@ class _PairingFinder:
         names = [self._names[place[0]] for place in places if place is not None]
         dims = [len(shape) for shape in taken if shape is not None]
         has_grown = any(
-            name == "AccumulateGrad" or (name in (*VIEWS, "Expand", "ReshapeAlias") and count == len(made))
+            name == "AccumulateGrad" or (name in {*VIEWS, "Expand"} - {"Squeeze"} and count == len(made))
             for name, count in zip(names, dims, strict=False)
         )
-        tensors = {skip_views(self._trace, place, ("ReshapeAlias", "Squeeze")) for place in places}
+        tensors = {skip_views(self._trace, place) for place in places}
         return has_grown or (len(places) > 1 and len(tensors) == 1)
 
     def _takes_rows(self, node: int, pass_id: int, taken: list[Shape | None], made: Shape) -> bool:
@@ -144,7 +145,7 @@ class _PairingFinder:
         if name in _ALONG:
             dims = (row.plain for row in self._trace.lookup.saved(pass_id, node) if row.name == "dim")
             return any(len(shape) > len(vector) for shape in rows) and all(0 not in as_tuple(dim) for dim in dims)
-        origin = skip_views(self._trace, (node, 0), ("ReshapeAlias", "Squeeze"))
+        origin = skip_views(self._trace, (node, 0))
         is_leaf = origin is None or self._names[origin[0]] == "AccumulateGrad"
         return name in _OF_ROWS and not is_leaf and (bool(rows) or name == "Mv")
 

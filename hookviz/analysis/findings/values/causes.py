@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
@@ -245,8 +246,7 @@ def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:
 
 
 _LINEAR_LAYERS = {"Linear", "Conv1d", "Conv2d", "Conv3d"}
-_LINEAR_OPS = {"Addmm", "Mm", "Convolution", "MkldnnConvolution"}
-_LINEAR_OPS |= {"View", "UnsafeView", "T", "Transpose", "ToCopy", "Squeeze"}
+_LINEAR_OPS = {"Addmm", "Mm", "Convolution", "MkldnnConvolution", "ToCopy", *VIEWS}
 
 
 def _is_overflow(

@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from hookviz.analysis.findings.values.graph_patterns import VIEWS
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import Flat, list_flat
 from hookviz.support.messages import _, join_first, join_sentences

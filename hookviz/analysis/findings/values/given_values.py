@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.values.op_causes import ForwardOps, contains_kind
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.suspects import SAVED_INPUTS
@@ -18,7 +19,7 @@ _TABLE = 2
 _SUMS = ("Add", "Sub")
 _KEEPING = (
     *("Add", "Sub", "Mul", "Div", "Neg", "Pow", "Exp", "Relu", "Tanh", "Sigmoid", "Sum", "Mean", "Mm", "Addmm"),
-    *("View", "UnsafeView", "T", "Transpose", "Permute", "Unsqueeze", "Squeeze", "Expand"),
+    *(*VIEWS, "Expand"),
 )
 """The ops whose result holds NaN if an input does."""
 

@@ -1,34 +1,23 @@
 """Find ops in the graph of a pass that make no sense in this order, whatever their numbers are."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import NodeOutput, TraceData
 from hookviz.trace.values import as_tuple
 
-VIEWS = frozenset({"Permute", "Reshape", "T", "Transpose", "UnsafeView", "Unsqueeze", "View"})
-"""Ops whose result has the numbers of their input, each once."""
 
-
-def follow_views(trace: TraceData, node: int, slot: int, more: Collection[str]) -> NodeOutput | None:
-    """Return the tensor that an op takes in a slot, behind all views; ``more`` are ops that count as views, too."""
-    return skip_views(trace, trace.edges.get((node, slot)), more)
-
-
-def skip_views(trace: TraceData, place: NodeOutput | None, more: Collection[str]) -> NodeOutput | None:
+def skip_views(trace: TraceData, place: NodeOutput | None, *more: str) -> NodeOutput | None:
     """Return the tensor of which another one is a view; ``more`` are ops that count as views, too."""
     while place is not None and trace.ops[place[0]].partition("Backward")[0] in (*VIEWS, *more):
         place = trace.edges.get((place[0], 0))
     return place
-
-
-_PARTS = ("ReshapeAlias", "Slice", "Squeeze")
-"""Ops that take a part of a tensor, or only change its shape."""
 
 
 class _Pattern(NamedTuple):
@@ -140,7 +129,7 @@ def list_patterns(trace: TraceData) -> list[Finding]:
 
 def _find_inner(trace: TraceData, node: int, pattern: _Pattern) -> int | None:
     """Return the op whose result, or a view of it, another one takes, if they make a pattern."""
-    place = follow_views(trace, node, 0, _PARTS)
+    place = skip_views(trace, trace.edges.get((node, 0)), "Slice")
     if place is None or trace.ops[place[0]].partition("Backward")[0] not in pattern.inner:
         return None
     return place[0] if pattern.holds(trace, node, place[0]) else None

@@ -3,8 +3,7 @@
 import math
 from typing import Any
 
-from hookviz.analysis.findings.values.bounds import PRODUCTS
-from hookviz.analysis.findings.values.graph_patterns import VIEWS
+from hookviz.analysis.findings.ops import PRODUCTS, VIEWS
 from hookviz.analysis.findings.values.op_causes import ForwardOps
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import collect_known_tensors
