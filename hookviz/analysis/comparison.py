@@ -95,9 +95,8 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
         side = 0 if first.trace is this else 1
         is_cause = is_cause and not any(_precedes(row.steps[side], first) for row in rows)
     unobserved = _describe_unobserved(this_steps, other_steps) if rows and not (first and is_cause) else ""
-    has_firings = bool(this_steps.firings or other_steps.firings)
-    has_unobserved = bool(unobserved or this_steps.unknown_hooks or other_steps.unknown_hooks)
-    sentences = [_summarise(this, rows, first, is_cause, has_firings=has_firings, has_unobserved=has_unobserved)]
+    has_hooks = any(steps.firings or steps.unknown_hooks for steps in (this_steps, other_steps)) or bool(unobserved)
+    sentences = [_summarise(this, rows, first, is_cause, has_hooks=has_hooks)]
     aside = "" if not rows or (first and is_cause) else _describe_aside(this_steps, other_steps)
     sentences += [text for text in (aside, unobserved) if text]
     sentences += _describe_lone_hooks(this_steps, other_steps, first if is_cause else None)
@@ -126,13 +125,7 @@ def _precedes(step: int | None, first: Step) -> bool:
 
 
 def _summarise(
-    this: TraceData,
-    rows: Sequence[Difference],
-    first: Step | None,
-    is_cause: bool,
-    *,
-    has_firings: bool,
-    has_unobserved: bool,
+    this: TraceData, rows: Sequence[Difference], first: Step | None, is_cause: bool, *, has_hooks: bool
 ) -> str:
     """The sentence that sums up a comparison."""
     if not rows:
@@ -155,12 +148,8 @@ def _summarise(
                 "hook to receive such a gradient is {hook} on {on}, step {step} of {which}."
             )
         return _(text).format(count=len(rows), **arguments)
-    if has_unobserved:
+    if has_hooks:
         return _("Gradients that differ: {count}. No observed hook causes the difference.").format(count=len(rows))
-    if has_firings:
-        return _(
-            "Gradients that differ: {count}. No recorded change of a gradient by a hook explains the difference."
-        ).format(count=len(rows))
     earliest = min(rows, key=_step_index)
     which = _(_OTHER_TRACE) if earliest.steps[0] is None else _(_THIS_TRACE)
     return _(

@@ -179,7 +179,7 @@ def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
     assert effect.sentence.endswith(
         "its parameter net.0.weight held NaN before backward began, but not when the previous "
         "recorded pass began. In between, "
-        f"sgd took its step ({step + 1}), and the gradient of net.0.weight held NaN or Inf then."
+        f"sgd took its step ({step + 1}). The gradient of net.0.weight held NaN or Inf then."
     )
     assert cause.severity == effect.severity == "error"
 

@@ -43,8 +43,6 @@ class Holding(NamedTuple):
     optimizers: tuple[str, ...]
     moves: bool
     """Whether something moves it that needs no gradient."""
-    stays: bool
-    """Whether all steps are known to leave it as it is."""
 
 
 Held = dict[str, Holding]
@@ -141,8 +139,7 @@ def _find_held(trace: TraceData) -> Held:
     for number, row in enumerate(trace.parameters if trace.updates else ()):
         if row.optimizers:
             optimizers = tuple(names[one] for one in row.optimizers)
-            holding = Holding(optimizers, moves.needs_no_gradient(number), moves.is_left(number))
-            held.update(dict.fromkeys(row.names, holding))
+            held.update(dict.fromkeys(row.names, Holding(optimizers, moves.needs_no_gradient(number))))
     return held
 
 
@@ -217,11 +214,8 @@ def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
         return [_("These are not in any optimizer that took a step, either: {on}.").format(on=join_names(names))]
     if any(held[name].moves for name in row.parameters):
         return []
-    text = _("{optimizer} holds them.")
-    if all(held[name].stays for name in row.parameters):
-        text = _("{optimizer} holds them, but cannot train them without a gradient.")
     optimizers = dict.fromkeys(optimizer for name in row.parameters for optimizer in held[name].optimizers)
-    return [text.format(optimizer=join_list(tuple(optimizers)))]
+    return [_("{optimizer} holds them.").format(optimizer=join_list(tuple(optimizers)))]
 
 
 # -- what follows from another finding

@@ -19,9 +19,12 @@ _CUTS = {
         "{op} runs in the forward of an autograd.Function, and its result has no graph: no gradient "
         "goes back through it."
     ),
-    "no_grad": N_("{op} runs while PyTorch records no graph, as in torch.no_grad(): no gradient goes back through it."),
-    "inference": N_(
-        "{op} runs in torch.inference_mode(), where PyTorch records no graph: no gradient goes back through it."
+    **dict.fromkeys(
+        ("no_grad", "inference"),
+        N_(
+            "{op} runs while PyTorch records no graph, as in torch.no_grad() or inference_mode(): no gradient goes "
+            "back through it."
+        ),
     ),
     "checkpoint": N_(
         "{op} runs in a reentrant checkpoint none of whose inputs requires grad, so PyTorch records "

@@ -11,7 +11,7 @@ from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_rewritten, reads_scale
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
-from hookviz.support.messages import N_, _, join_first, join_sentences
+from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import describe_place, read_place
 from hookviz.trace import HOOK_KINDS, ClipRow, Hook, Step, TraceData
 from hookviz.trace.values import Value, format_number
@@ -64,12 +64,8 @@ def _find_after_hook(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding |
     if hook is None or len(late) < len(rows) or None in hooks:
         return None
     text = _("{name} clipped no gradient that a step used, in {count} of {total} calls.")
-    if all(row.norm == 0 for row in late):
-        text = _("{name} clipped nothing in {count} of {total} calls.")
-    causes = [_("{hook} ({where}) takes the steps inside the backward pass: they were taken before.")]
-    if all(row.with_grad == 0 for row in late):
-        causes.append(_("No gradient was left at the call."))
-    cause = join_sentences(causes).format(hook=hook.label, where=describe_place(hook.file, hook.line))
+    cause = _("{hook} ({where}) takes the steps inside the backward pass: they were taken before.")
+    cause = cause.format(hook=hook.label, where=describe_place(hook.file, hook.line))
     step = facts.find_update_before(late[0].step)
     finding = Finding(step, "clips_nothing", _insert_counts(text, rows, late), "warning", cause=cause, hooks=(hook,))
     return replace(finding, advice=_("Clip in the hook, before it takes the step."))
@@ -100,22 +96,16 @@ def _find_untimely(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | N
     followed = [row for row in rows if facts.find_written(row.step, None)]
     if not followed or not all(_is_useless(facts, row) for row in followed):
         return None
+    text = _(
+        "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran before the pass "
+        "that wrote the gradients of the next step."
+    )
     if facts.find_written(None, rows[0].step):
-        late = [row for row in rows if not _find_round(facts, row)]
+        followed = [row for row in rows if not _find_round(facts, row)]
         text = _(
             "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran after the step."
         )
-        sentence = _insert_counts(text, rows, late)
-    else:
-        text = _(
-            "{name} clipped nothing in {count} of {total} calls: it ran before the pass that writes the gradients."
-        )
-        if any(row.norm != 0 for row in followed):
-            text = _(
-                "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran before the "
-                "pass that wrote the gradients of the next step."
-            )
-        sentence = _insert_counts(text, rows, followed)
+    sentence = _insert_counts(text, rows, followed)
     step = facts.find_update(followed[0].step) or facts.trace.updates[0].step
     advice = _("Call it between backward() and step().")
     return Finding(step, "clips_nothing", sentence, "warning", advice=advice)
@@ -125,18 +115,11 @@ def _find_without_gradients(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Fi
     """Find calls between pass and step whose parameters are others than those that the pass gave a gradient."""
     if not all(row.norm == 0 and _find_round(facts, row) for row in rows):
         return None
-    text = N_(
+    text = _(
         "{name} clipped nothing in {count} of {total} calls: the parameters that it was given had no gradient, or one "
         "of 0."
     )
-    if all(row.with_grad == 0 for row in rows):
-        text = N_("{name} clipped nothing in {count} of {total} calls: no parameter that it was given had a gradient.")
-    elif all(row.with_grad for row in rows):
-        text = N_(
-            "{name} clipped nothing in {count} of {total} calls: the gradients of the parameters that it was given "
-            "were 0."
-        )
-    return Finding(_find_round(facts, rows[0])[-1], "clips_nothing", _insert_counts(_(text), rows, rows), "remark")
+    return Finding(_find_round(facts, rows[0])[-1], "clips_nothing", _insert_counts(text, rows, rows), "remark")
 
 
 def _insert_counts(text: str, rows: Sequence[ClipRow], found: Sequence[ClipRow]) -> str:

@@ -29,13 +29,9 @@ def find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
         if any(moves):  # an optimizer with step sizes of its own
             continue
         is_always = len(zero) == len(updates)
-        name, count = facts.describe_optimizers([optimizer]), {"count": len(zero), "total": len(updates)}
         text = _("The learning rate of {optimizer} was 0 in {count} of {total} steps.")
-        if moves and None not in moves:
-            text = _(
-                "The learning rate of {optimizer} was 0 in {count} of {total} steps: these steps change no parameter."
-            )
-        sentence = text.format(optimizer=name, **count)
+        name = facts.describe_optimizers([optimizer])
+        sentence = text.format(optimizer=name, count=len(zero), total=len(updates))
         finding = Finding(zero[0].step, "lr_zero", sentence, "warning" if is_always else "remark")
         yield _add_cause(facts, finding, optimizer, range(len(zero[0].rates)))
 
@@ -47,11 +43,6 @@ def _find_zero_groups(facts: TrainingFacts, optimizer: int, updates: list[Update
     moves = [norm for row in updates for _number, norm, group in row.moves if group in zero]
     if zero and not any(moves):
         text = _("The learning rate of group {groups} of {optimizer}, counted from 0, was 0 in each of {total} steps.")
-        if moves and None not in moves:
-            text = _(
-                "The learning rate of group {groups} of {optimizer}, counted from 0, was 0 in each of {total} steps: "
-                "they do not change the parameters of that group."
-            )
         names = {"groups": join_list(list(map(str, zero))), "optimizer": facts.describe_optimizers([optimizer])}
         sentence = text.format(total=len(updates), **names)
         yield _add_cause(facts, Finding(updates[0].step, "lr_zero", sentence, "remark"), optimizer, zero)

@@ -77,9 +77,8 @@ def _describe_doubled(facts: TrainingFacts, optimizer: int, found: list[_Again])
         "Passes go through the same loss again before a step of {optimizer}, and nothing clears the gradients in "
         "between: those of {on} count more than once."
     )
-    advice = _("Call backward() once for each loss.")
-    line = facts.pass_lines.get(found[0].first.pass_id)
-    return put_line(_make_repeated(facts, optimizer, found, sentence, advice), line, "pass")
+    finding = _make_repeated(facts, optimizer, found, sentence, _("Call backward() once for each loss."))
+    return put_line(finding, facts.pass_lines.get(found[0].first.pass_id), "pass")
 
 
 def _describe_outdated(facts: TrainingFacts, optimizer: int, found: list[_Again]) -> Finding:
@@ -88,8 +87,8 @@ def _describe_outdated(facts: TrainingFacts, optimizer: int, found: list[_Again]
         "of {on} count again, and belong to a forward from before that step."
     )
     advice = _("Call backward() on the new loss only. To add up losses for a report, use loss.item().")
-    line = facts.pass_lines.get(found[0].second.pass_id)
-    return put_line(_make_repeated(facts, optimizer, found, sentence, advice), line, "pass")
+    finding = _make_repeated(facts, optimizer, found, sentence, advice)
+    return put_line(finding, facts.pass_lines.get(found[0].second.pass_id), "pass")
 
 
 def _make_repeated(facts: TrainingFacts, optimizer: int, found: list[_Again], sentence: str, advice: str) -> Finding:

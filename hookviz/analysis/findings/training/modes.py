@@ -11,7 +11,7 @@ from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_na
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_evaluation, find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import N_, _, join_first
+from hookviz.support.messages import N_, _, join_first, pluralize
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -121,12 +121,8 @@ def _make_eval_dropout(
     names = {"on": _name_modules(trace, (call.module for call in calls)), "model": name}
     sentence = _("{model} was trained in evaluation mode: {on} dropped nothing.").format(**names)
     finding = Finding(calls[0].step, "eval_dropout", sentence, "remark", passes)
-    used = _("Before that, an optimizer used {count} passes in training mode.")
-    cause = (
-        _("Before that, an optimizer used a pass in training mode.")
-        if before == 1
-        else used.format(count=f"{before:,}")
-    )
+    used = pluralize(before, _("{count} pass"), _("{count} passes"))
+    cause = _("Before that, an optimizer used {passes} in training mode.").format(passes=used)
     finding = replace(finding, cause=cause if before else "", advice=_(_ON_PURPOSE).format(model=name))
     return put_line(finding, find_evaluation(trace, name), "evaluates")
 

@@ -163,19 +163,14 @@ def _describe_moves(facts: TrainingFacts, moved: Moved, optimizer: int, hooks: S
         text = _("{optimizer} moves {on} {steps}, although requires_grad is False.")
         return text.format(**names)
     text = _("{optimizer} moves {on} {steps}, although {hook} sets the gradient there to 0.")
-    if any(row.mixed and len(row.parts) < row.total for rows in moved.values() for row in rows):
-        text = _(
-            "{optimizer} moves {on} {steps}, although the gradient there is 0: in a part of it, because {hook} sets it "
-            "to 0."
-        )
     return text.format(hook=hooks[0].label, **names)
 
 
 def _describe_steps(facts: TrainingFacts, moved: Moved, optimizer: int) -> str:
     """Say in how many steps parameters move; not all are looked at, and not after the parameters are gone."""
     count, total = len({row.step for rows in moved.values() for row in rows}), len(facts.updates[optimizer])
-    if count >= total:
-        return _("in each of its {total} steps").format(total=f"{total:,}") if total > 1 else _("in its only step")
+    if count >= total > 1:
+        return _("in each of its {total} steps").format(total=f"{total:,}")
     return _("in at least {count} of its {total} steps").format(count=f"{count:,}", total=f"{total:,}")
 
 

@@ -95,11 +95,6 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
             "Not in any optimizer that took a step: {on}. Their gradients are computed. Pass them to an optimizer, or "
             "call requires_grad_(False) to freeze them."
         )
-        if all(map(facts.moves.is_same_in_passes, numbers)):
-            text = _(
-                "Not in any optimizer that took a step: {on}. Their gradients are computed, and their numbers stayed "
-                "the same. Pass them to an optimizer, or call requires_grad_(False) to freeze them."
-            )
         step = min(facts.accumulations(number)[0].step for number in numbers)
         severity = "warning" if _find_optimizers_of(facts, root) else "remark"
         sentence = text.format(on=facts.describe(numbers))
@@ -256,11 +251,6 @@ def find_uncalled(facts: TrainingFacts) -> Iterator[Finding]:
         if not numbers or not facts.find_written(updates[0].step, updates[-1].step):
             continue
         text = _("{optimizer} took {count} steps, and none of what it holds had a gradient at any of them.")
-        if all(map(facts.moves.is_left, numbers)):
-            text = _(
-                "{optimizer} took {count} steps, and none of what it holds had a gradient at any of them: it changes "
-                "nothing."
-            )
         sentence = text.format(optimizer=facts.describe_optimizers([optimizer]), count=f"{len(updates):,}")
         finding = add_update_line(Finding(updates[-1].step, "unreached", sentence, "remark"), updates[-1])
         yield _add_twin(facts, finding, numbers)
@@ -340,10 +330,7 @@ def _judge(facts: TrainingFacts, row: TensorRow, written: list[int]) -> Iterator
         "same."
     )
     if model:
-        text = _(
-            "{model} uses {on}, which requires grad and is not among its parameters: {count} passes computed its "
-            "gradient, and its numbers stayed the same."
-        )
+        text = _("{model} uses {on}, which requires grad and is not among its parameters: its numbers stayed the same.")
     severity = "warning" if model and _find_optimizers_of(facts, model.partition(".")[0]) else "remark"
     finding = Finding(written[0], "missing", text.format(**names), severity, passes)
     advice = _("Make it an nn.Parameter of {model}, or give it to the optimizer.") if model else ""

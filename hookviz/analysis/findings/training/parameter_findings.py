@@ -47,10 +47,6 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     called = [number for number in unreached if facts.parameters[number].called]
     if called:
         text = N_("{optimizer} holds {on}, but no gradient reached them before any of its steps.")
-        if all(map(facts.moves.is_left, called)):
-            text = N_(
-                "{optimizer} holds {on}, but no gradient reached them before any of its steps: they are not trained."
-            )
         yield _make_update_finding(facts, called, "unreached", text, "warning")
     uncalled = [number for number in unreached if not facts.parameters[number].called]
     if uncalled:
@@ -109,8 +105,6 @@ def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
     numbers = [number for number in _list_without_gradient(facts) if not facts.parameters[number].requires_grad]
     if numbers:
         text = N_("{optimizer} holds {on}, which do not require a gradient.")
-        if all(map(facts.moves.is_left, numbers)):
-            text = N_("{optimizer} holds {on}, which do not require a gradient: its steps leave them as they are.")
         yield _make_update_finding(facts, numbers, "frozen", text, "remark")
 
 

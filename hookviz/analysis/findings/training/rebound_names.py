@@ -10,7 +10,7 @@ from hookviz.analysis.findings.parameters.cutting_code import get_last_name, ite
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import _
+from hookviz.support.messages import _, pluralize
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 
@@ -44,15 +44,14 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
     written = sorted(step for steps in still.values() for step in steps)
     passes = tuple(sorted({facts.trace.rows[step].pass_id for step in written}))
     more = _("{on} and {count} more").format(on=names[0], count=f"{len(names) - 1:,}")
-    sentence = (
-        _("A pass computed gradients of {on}, which kept their numbers.")
-        if len(passes) == 1
-        else _("{count} passes computed gradients of {on}, which kept their numbers.")
-    )
+    sentence = _("{passes} computed gradients of {on}, which kept their numbers.")
     finding = Finding(
         written[0],
         "rebound",
-        sentence.format(count=f"{len(passes):,}", on=more if len(names) > 1 else names[0]),
+        sentence.format(
+            passes=pluralize(len(passes), _("{count} pass"), _("{count} passes")),
+            on=more if len(names) > 1 else names[0],
+        ),
         "warning",
         passes,
         cause=_("{code} gives the name {name} to a new tensor, and leaves the parameter as it is.").format(

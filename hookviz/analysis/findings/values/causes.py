@@ -21,7 +21,7 @@ from hookviz.analysis.findings.values.op_causes import (
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.suspects import find_inf
 from hookviz.analysis.findings.values.torchless_numbers import format_rows, largest_number, list_hidden_rows
-from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
 from hookviz.trace.values import Value, as_tuple, format_number
 
@@ -125,14 +125,9 @@ def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:
     if not known:
         return _("the cause was not seen.")
     low, high = format_number(min(map(minimum, known)), 4), format_number(max(map(maximum, known)), 4)
-    return (
-        _(
-            "its input held none (minimum {low}, maximum {high}); the cause was not seen, and not all "
-            "numbers of its parameters were read."
-        )
-        if has_unread_parameters
-        else _("its input held none (minimum {low}, maximum {high}); the cause was not seen.")
-    ).format(low=low, high=high)
+    text = _("its input held none (minimum {low}, maximum {high}); the cause was not seen.")
+    more = [_("Not all numbers of its parameters were read.")] if has_unread_parameters else []
+    return join_sentences([text.format(low=low, high=high), *more])
 
 
 def _list_parameter_rows(statistics: PassStatistics, call: int) -> list[TensorRow]:
@@ -154,34 +149,24 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
     if not earlier or not _is_known_finite(statistics, earlier[-1].data):
         return _("its parameter {on} held {what} before backward began.").format(**names)
     last = _find_last_step(statistics, row, earlier[-1].pass_id, index)
+    text = _("its parameter {on} held {what} before backward began, but not when the previous recorded pass began.")
+    return join_sentences([text.format(**names), *_tell_change(statistics, row, earlier[-1].pass_id, last)])
+
+
+def _tell_change(statistics: PassStatistics, row: TensorRow, since: int, last: int | None) -> Iterator[str]:
+    """Say what may have put NaN or Inf into a parameter since a pass: a step of an optimizer, or another pass."""
     if last is None:
-        return _(
-            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-            "began; the change itself was not recorded."
-        ).format(**names)
-    is_spoiled = _had_nonfinite_gradient(statistics, row, earlier[-1].pass_id, last)
+        return
+    is_spoiled = _had_nonfinite_gradient(statistics, row, since, last)
     every = _find_every(statistics)
     if every is not None and not is_spoiled:
-        return _(
-            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-            "began. In between, passes ran that were not recorded: record(every={every}) records one of "
-            "{every}."
-        ).format(every=every, **names)
-    arguments = {**names, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
-    text = (
-        N_(
-            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-            "began. In between, {optimizer} took its step ({step}), and the gradient of {on} held NaN or "
-            "Inf then."
-        )
-        if is_spoiled
-        else N_(
-            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-            "began. In between, {optimizer} took its step ({step}), and something that was not recorded "
-            "may have changed it, too."
-        )
-    )
-    return _(text).format(**arguments)
+        text = _("In between, passes ran that were not recorded: record(every={every}) records one of {every}.")
+        yield text.format(every=every)
+        return
+    text = _("In between, {optimizer} took its step ({step}).")
+    yield text.format(step=last + 1, optimizer=statistics.trace.steps[last].on)
+    if is_spoiled:
+        yield _("The gradient of {on} held NaN or Inf then.").format(on=row.name)
 
 
 def _name_held(statistics: PassStatistics, row: TensorRow) -> dict[str, str]:

@@ -141,9 +141,7 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
     is_of_op = finding.kind == "zero" and trace.rows[finding.step].kind == "compute"
     is_first = is_of_op and known.of_kind == [0] and not known.has_nonfinite and not trace.dropped
     if is_first and _computes_later(trace, trace.rows[finding.step].own_node):
-        later = _("Later passes do not show this.")
-        if finding.zeros:
-            later = _("Later passes do not show this: a weight that starts at 0 causes it once.")
+        later = _("Later passes do not show this, as where a weight starts at 0.")
         sentence = join_sentences([finding.sentence, later])
         return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), advice=finding.advice)
     if len(known.of_kind) == len(trace.roots) >= MIN_STUCK and not finding.is_reached:
@@ -201,12 +199,8 @@ def _say_stuck(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Pass
         return finding
     count = f"{steps:,}"
     text = _("In each pass {names} got a gradient of 0: after {count} steps, they never learned.")
-    if is_same:
-        text = (
-            _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
-            if finding.zeros
-            else _("It is so in each pass, after {count} steps: {names} never learned.")
-        )
+    if finding.zeros and is_same:
+        text = _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
     more = text.format(count=count, names=join_first(stuck, MAX_NAMED))
     return finding._replace(sentence=join_sentences([finding.sentence, more]), severity="warning")
 
