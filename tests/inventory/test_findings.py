@@ -477,7 +477,7 @@ def test_hook_of_an_optimizer_that_was_made_anew_with_it_is_a_remark() -> None:
         optimizer.step()
     [finding] = trace.findings
     assert (finding.kind, finding.severity) == ("no_step", "remark")
-    assert "Another optimizer did, of the class SGD" in finding.cause
+    assert "took no step. These did: optimizer (SGD)" in finding.cause
 
 
 def test_detach_for_one_loss_is_not_blamed_for_another() -> None:

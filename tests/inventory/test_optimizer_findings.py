@@ -468,7 +468,7 @@ FAULTS: dict[str, Fault] = {
     "clipping of scaled gradients": Fault(
         write_scaled(graded="nn.utils.clip_grad_norm_(net.parameters(), 1.0)  # here"),
         "clips_scaled",
-        "*with a scale of 1024, its limit of 1 is one of 0.0009766*",
+        "*With a scale of 1024, a limit of 1 is one of 0.0009766*",
     ),
     "clipping of one of two scaled models": Fault(
         write_scaled(**TWO_SCALED, step="scaler.step(optimizer)\nscaler.step(other_optimizer)\nscaler.update()"),
@@ -477,7 +477,7 @@ FAULTS: dict[str, Fault] = {
     "hooks that clip scaled gradients": Fault(
         write_scaled(made=EACH + "parameter.register_hook(lambda grad: grad.clamp(-0.05, 0.05))", steps=2),
         "clips_scaled",
-        "*with a scale of 1024, its limit of 0.05 is one of 4.883e-05*",
+        "*With a scale of 1024, a limit of 0.05 is one of 4.883e-05*",
     ),
     "step with scaled gradients": Fault(
         write_scaled(step="optimizer.step()  # here"),
@@ -579,7 +579,7 @@ FAULTS: dict[str, Fault] = {
     "scheduler and another hand": Fault(
         write(made=f'{SCHEDULER}\noptimizer.param_groups[0]["lr"] = 0.2', after="scheduler.step()"),
         "lr_zero",
-        more="*something set it to 0 afterwards.*",
+        more="*Something set it to 0 afterwards.*",
         severity="remark",
     ),
 }

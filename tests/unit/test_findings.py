@@ -159,7 +159,7 @@ def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
     finding = only_finding(record_backward(x.sqrt().sum()))
     assert finding.sentence == (
         "Inf begins at SqrtBackward0: it takes the gradient [1, 1] and sends [inf, 0.5] to leaf #0. "
-        "It divides by the result of the forward where that is 0: the square root has no finite slope at 0. "
+        "It divides by the result of the forward: the square root has no finite slope at 0. "
         "In the forward pass, the node saved result: [0, 1]."
     )
 

@@ -173,27 +173,13 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held, is_
 
 def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
     """Name the hooks behind the cut: those that did not fire, and those that were called with None."""
-    sentences: list[str] = []
-    silent, called = [hook for hook in hooks if not hook.fired], [hook for hook in hooks if hook.fired]
-    if silent:
-        one, many = (
-            _("For the same reason {hooks} did not fire."),
-            _("For the same reason {count} hooks did not fire: {hooks}."),
-        )
-        sentences.append(_name_hooks(silent, one, many))
-    if called:
-        one, many = (
-            _("For the same reason {hooks} got None."),
-            _("For the same reason {count} hooks got None: {hooks}."),
-        )
-        sentences.append(_name_hooks(called, one, many))
-    return sentences
-
-
-def _name_hooks(hooks: list[SilentHook], one: str, many: str) -> str:
-    names = [_name_hook(hook.hook) for hook in hooks]
-    distinct = tuple(dict.fromkeys(names))
-    return (one if len(names) == 1 else many).format(hooks=join_first(distinct), count=f"{len(names):,}")
+    silent = [_name_hook(hook.hook) for hook in hooks if not hook.fired]
+    called = [_name_hook(hook.hook) for hook in hooks if hook.fired]
+    said = (
+        (silent, _("For the same reason {hooks} did not fire.")),
+        (called, _("For the same reason {hooks} got None.")),
+    )
+    return [text.format(hooks=join_first(list(dict.fromkeys(names)))) for names, text in said if names]
 
 
 def _name_hook(hook: Hook) -> str:

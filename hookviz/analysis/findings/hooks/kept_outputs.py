@@ -1,7 +1,7 @@
 """Find hooks that keep what they were given, and of which something else is left: edited in place, or overwritten."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ _SAME_ON_CPU = _SAME_MEMORY | {"cpu", "numpy"}
 
 
 @dataclass(frozen=True)
-class _Store:
+class Store:
     """Code of a hook that keeps something in a container or attribute which outlives the call."""
 
     target: ast.expr
@@ -51,7 +51,7 @@ def list_kept_outputs(trace: TraceData) -> list[Finding]:
 
 
 def _find_edited(
-    trace: TraceData, steps: list[int], stores: list[_Store], editors: Mapping[Any, int]
+    trace: TraceData, steps: list[int], stores: list[Store], editors: Mapping[Any, int]
 ) -> Iterator[Finding]:
     """Find a hook that keeps an output which a later call edits in place; ``editors``: value → that call."""
     edited = [step for step in steps if trace.rows[step].effect == "kept" and trace.rows[step].after in editors]
@@ -93,7 +93,7 @@ def _find_edited(
     )
 
 
-def _is_used_later(store: _Store, hook: Hook) -> bool:
+def _is_used_later(store: Store, hook: Hook) -> bool:
     """Whether a hook reads the object that keeps something again after that: it may copy or clear what it keeps."""
     names = _list_owners(store.target)
     loads = (part for part in ast.walk(parse_hook(hook) or ast.Module([], [])) if isinstance(part, ast.Name))
@@ -121,7 +121,7 @@ def _shows(value: ast.expr, name: str, same: frozenset[str]) -> bool:
 # -- overwritten by the next call
 
 
-def _find_overwritten(trace: TraceData, first: int, steps: list[int], stores: list[_Store]) -> Iterator[Finding]:
+def _find_overwritten(trace: TraceData, first: int, steps: list[int], stores: list[Store]) -> Iterator[Finding]:
     """Find a hook that writes to one place several times in a forward or pass: the last one is left."""
     for store in stores:
         key = None if store.method else _find_key(store.target, first, trace)
@@ -165,7 +165,7 @@ def _locate_store(trace: TraceData, step: int, key: str) -> tuple[object, ...] |
     return (row.pass_id, *outermost, own)
 
 
-def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Finding:
+def _make_overwritten(trace: TraceData, steps: list[int], store: Store) -> Finding:
     hooks = list_fired(trace, steps)
     names = {
         "hook": hooks[0].label,
@@ -191,7 +191,7 @@ def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Find
 # -- reading the function
 
 
-def _list_stores(hook: Hook) -> Iterator[_Store]:
+def _list_stores(hook: Hook) -> Iterator[Store]:
     """Yield what a hook keeps of what it was given, each time, in something that it does not make itself.
 
     What stands behind a condition, and arguments that the function gives another value, are left out.
@@ -203,7 +203,7 @@ def _list_stores(hook: Hook) -> Iterator[_Store]:
     given = set(list_given(hook)[1:]) - local
     lines = function.body if isinstance(function, ast.FunctionDef) else [ast.Expr(function.body)]
     plain = (line for line in lines if isinstance(line, (ast.Expr, ast.Assign)))
-    for store in (found for line in plain for node in ast.walk(line) for found in _read_stores(node)):
+    for store in (found for line in plain for node in ast.walk(line) for found in read_stores(node)):
         used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}
         roots = {part.id for part in ast.walk(store.target) if isinstance(part, ast.Name)}
         is_computed_from = not used.isdisjoint(_list_owners(store.target))
@@ -223,12 +223,14 @@ def _list_owners(target: ast.expr) -> set[str]:
     return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
-def _read_stores(node: ast.AST) -> Iterator[_Store]:
+def read_stores(node: ast.AST, outer: Collection[str] = ()) -> Iterator[Store]:
+    """Yield what a call or an assignment keeps: in a container, an attribute, or a variable of ``outer`` scopes."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args and node.func.attr in _ADDING:
-        yield _Store(node.func.value, node.args[-1], _find_end(node), node.func.attr)
+        yield Store(node.func.value, node.args[-1], _find_end(node), node.func.attr)
     for target in node.targets if isinstance(node, ast.Assign) else ():
-        if isinstance(target, (ast.Subscript, ast.Attribute)):
-            yield _Store(target, node.value, _find_end(node))  # type: ignore[attr-defined, arg-type]
+        is_outer = isinstance(target, ast.Name) and target.id in outer
+        if is_outer or isinstance(target, (ast.Subscript, ast.Attribute)):
+            yield Store(target, node.value, _find_end(node))  # type: ignore[attr-defined, arg-type]
 
 
 def _find_end(node: ast.expr | ast.stmt) -> tuple[int, int]:

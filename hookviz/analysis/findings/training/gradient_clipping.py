@@ -11,7 +11,7 @@ from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_rewritten, reads_scale
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
-from hookviz.support.messages import _, join_first
+from hookviz.support.messages import _, join_first, join_sentences
 from hookviz.support.source_code import describe_place, read_place
 from hookviz.trace import HOOK_KINDS, ClipRow, Hook, Step, TraceData
 from hookviz.trace.values import Value, format_number
@@ -160,16 +160,9 @@ def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
         if not scaled:
             continue
         row, scale = scaled[0]
-        sentence = _(
-            "{name} clipped gradients that were scaled, in {count} of {total} calls: with a scale of {scale}, its "
-            "limit of {limit} is one of {real} for the gradients of the loss."
-        ).format(
-            name=row.name,
-            count=f"{len(scaled):,}",
-            total=f"{len(rows):,}",
-            scale=format_number(scale, 6),
-            limit=format_number(row.limit, 4),
-            real=format_number(row.limit / scale, 4),
+        text = _("{name} clipped gradients that were scaled, in {count} of {total} calls.")
+        sentence = join_sentences(
+            [_insert_counts(text, rows, [row for row, _scale in scaled]), _describe_limit(row.limit, scale)]
         )
         step = facts.find_written(None, row.step)[-1]
         finding = Finding(
@@ -177,6 +170,12 @@ def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
         )
         finding = replace(finding, certainty="likely" if row.norm is None else "proven")
         yield put_line(finding, read_place(row.called_at), "clips")
+
+
+def _describe_limit(limit: float, scale: float) -> str:
+    text = _("With a scale of {scale}, a limit of {limit} is one of {real} for the gradients of the loss.")
+    real = format_number(limit / scale, 4)
+    return text.format(scale=format_number(scale, 6), limit=format_number(limit, 4), real=real)
 
 
 def _find_scale_at(facts: TrainingFacts, row: ClipRow) -> float | None:
@@ -248,16 +247,9 @@ def _find_limit_of(step: Step) -> float | None:
 def _describe_clips(trace: TraceData, clips: dict[int, tuple[float, float]]) -> Finding:
     step, (scale, limit) = next(iter(clips.items()))
     hooks = list_fired(trace, clips)
-    sentence = _(
-        "{hook} on {on} clipped gradients that were scaled: with a scale of {scale}, its limit of {limit} is one of "
-        "{real} for the gradients of the loss."
-    ).format(
-        hook=hooks[0].label,
-        on=join_first([hook.on for hook in hooks]),
-        scale=format_number(scale, 6),
-        limit=format_number(limit, 4),
-        real=format_number(limit / scale, 4),
-    )
+    text = _("{hook} on {on} clipped gradients that were scaled.")
+    clipped = text.format(hook=hooks[0].label, on=join_first([hook.on for hook in hooks]))
+    sentence = join_sentences([clipped, _describe_limit(limit, scale)])
     advice = _("Clip after scaler.unscale_(optimizer), or multiply the limit by scaler.get_scale() in the hook.")
     finding = Finding(step, "clips_scaled", sentence, "warning", advice=advice, hooks=hooks)
     return put_line(finding, *find_hook_line(hooks[0]))

@@ -67,11 +67,11 @@ def _add_setter(
     """Add that something set a rate to 0 which was another one when the optimizer was made."""
     if row.rate is None:
         return finding
-    setter, rate = find_rate_setter(facts.trace, optimizer), format_number(row.rate, 4)
+    setter = find_rate_setter(facts.trace, optimizer)
+    before = _("It was {rate} when the optimizer was made.").format(rate=format_number(row.rate, 4))
     if setter is None:
-        text = _("It was {rate} when the optimizer was made; something set it to 0 afterwards.").format(rate=rate)
-        return put_line(replace(finding, cause=text), made, "makes")
-    before = _("It was {rate} when the optimizer was made.").format(rate=rate)
+        cause = join_sentences([before, _("Something set it to 0 afterwards.")])
+        return put_line(replace(finding, cause=cause), made, "makes")
     finding = replace(finding, certainty="likely")
     if not setter.is_scheduler:
         text = _("In the code that was recorded, only {where} sets it afterwards.").format(where=setter.place.where)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from hookviz.analysis.findings.values.op_causes import ForwardOps, contains_kind, holds_inf
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _
 from hookviz.trace.values import as_tuple, format_number
 
 
@@ -29,32 +29,17 @@ def _is_chosen_from(statistics: PassStatistics, node: int) -> bool:
     return any(statistics.trace.ops[user].startswith("WhereBackward") for user in statistics.users.get(node, ()))
 
 
-def _explain_root(ops: ForwardOps, node: int) -> Iterator[str]:
-    result = ops.saved_tensor(node, "result")
-    if result is None:
-        yield _("It divides by the result of the forward, and the square root has no finite slope at 0.")
-    elif result.zero:
-        yield _("It divides by the result of the forward where that is 0: the square root has no finite slope at 0.")
-
-
-def _explain_log(ops: ForwardOps, node: int) -> Iterator[str]:
-    value = ops.saved_tensor(node, "self")
-    if value is None:
-        yield _("It divides by the input of the forward, and the logarithm has no finite slope at 0.")
-    elif value.zero:
-        yield _("It divides by the input of the forward where that is 0: the logarithm has no finite slope at 0.")
-
-
-def _explain_reciprocal(ops: ForwardOps, node: int) -> Iterator[str]:
-    result = ops.saved_tensor(node, "result")
-    if result is not None and holds_inf(result):
-        yield _("It divides by the input of the forward where that is 0.")
+def _explain_slope(ops: ForwardOps, node: int) -> Iterator[str]:
+    name, text = _SLOPES[ops.op_name(node)]
+    value = ops.saved_tensor(node, name)
+    if value is None or value.zero:
+        yield _(text)
 
 
 def _explain_division(ops: ForwardOps, node: int) -> Iterator[str]:
-    divisor = ops.saved_tensor(node, "other")
-    if divisor is not None and divisor.zero:
-        yield _("It divides by the divisor of the forward where that is 0.")
+    divisor, result = ops.saved_tensor(node, "other"), ops.saved_tensor(node, "result")
+    if (divisor is not None and divisor.zero) or (result is not None and holds_inf(result)):
+        yield _("It divides by a number of the forward where that is 0.")
 
 
 def _explain_power(ops: ForwardOps, node: int) -> Iterator[str]:
@@ -90,12 +75,18 @@ def _is_spoiled(statistics: PassStatistics, node: int, slot: int) -> bool:
     return isinstance(sent, tuple) and slot < len(sent) and statistics.is_nonfinite(sent[slot])
 
 
+_SLOPES = {
+    "Sqrt": ("result", N_("It divides by the result of the forward: the square root has no finite slope at 0.")),
+    **dict.fromkeys(
+        ("Log", "Log2", "Log10"),
+        ("self", N_("It divides by the input of the forward: the logarithm has no finite slope at 0.")),
+    ),
+}
+"""Op with a slope that is infinite at 0 → what it saved, and why the slope is infinite."""
 _INFINITE_AT_0 = ("Log", "Log2", "Log10", "Reciprocal", "Rsqrt")
 _EXPLANATIONS: dict[str, Callable[[ForwardOps, int], Iterator[str]]] = {
-    **dict.fromkeys(("Log", "Log2", "Log10"), _explain_log),
-    "Sqrt": _explain_root,
-    "Reciprocal": _explain_reciprocal,
-    "Div": _explain_division,
+    **dict.fromkeys(_SLOPES, _explain_slope),
+    **dict.fromkeys(("Div", "Reciprocal"), _explain_division),
     "Pow": _explain_power,
     "Mul": _explain_product,
 }

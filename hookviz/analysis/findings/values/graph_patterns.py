@@ -1,7 +1,6 @@
 """Find ops in the graph of a pass that make no sense in this order, whatever their numbers are."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
@@ -27,6 +26,7 @@ class _Pattern(NamedTuple):
     outer: tuple[str, ...]
     inner: tuple[str, ...]
     sentence: str
+    advice: str = ""
     certainty: Certainty = "proven"
     is_inner_wrong: bool = True
     """Whether the line to mend is that of the first op, not that of the second."""
@@ -82,13 +82,15 @@ _TWICE = N_(
     "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the probabilities, and the "
     "gradients become small."
 )
-_TWICE_IN_LOSS = N_(
-    "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the "
-    "probabilities, and the gradients become small. cross_entropy expects logits, without a "
-    "softmax before it."
-)
 _PATTERNS = (
-    _Pattern("softmax_twice", ("LogSoftmax",), ("Softmax",), _TWICE_IN_LOSS, holds=_run_along_the_same),
+    _Pattern(
+        "softmax_twice",
+        ("LogSoftmax",),
+        ("Softmax",),
+        _TWICE,
+        N_("cross_entropy expects logits, without a softmax before it."),
+        holds=_run_along_the_same,
+    ),
     _Pattern("softmax_twice", ("Softmax",), ("Softmax",), _TWICE, holds=_run_along_the_same),
     _Pattern(
         "sigmoid_twice",
@@ -96,17 +98,16 @@ _PATTERNS = (
         ("Sigmoid",),
         N_(
             "{on} applies a sigmoid to the result of a sigmoid, {first}: the second one leaves probabilities between "
-            "0.5 and 0.73. The loss expects logits, without a sigmoid before it."
+            "0.5 and 0.73."
         ),
+        N_("The loss expects logits, without a sigmoid before it."),
     ),
     _Pattern(
         "raw_scores",
         ("NllLoss", "NllLoss2D"),
         ("Addmm", "Bmm", "Convolution", "Mm"),
-        N_(
-            "{on} takes the result of {first}, which is not a log-probability, as nll_loss expects it. Use "
-            "cross_entropy, or put log_softmax before it."
-        ),
+        N_("{on} takes the result of {first}, which is not a log-probability, as nll_loss expects it."),
+        N_("Use cross_entropy, or put log_softmax before it."),
         "likely",
         is_inner_wrong=False,
         holds=_is_a_loss,
@@ -144,8 +145,8 @@ def _describe_pattern(trace: TraceData, pattern: _Pattern, pairs: dict[int, int]
     node = trace.rows[first].own_node
     inner = pairs[node]
     sentence = _(pattern.sentence).format(on=trace.name(node), first=trace.name(inner))
-    finding = Finding(first, pattern.kind, sentence, "warning", passes)
-    finding = replace(finding, certainty=pattern.certainty)
+    advice = _(pattern.advice) if pattern.advice else ""
+    finding = Finding(first, pattern.kind, sentence, "warning", passes, advice=advice, certainty=pattern.certainty)
     chain = (inner, node) if pattern.is_inner_wrong else (node,)
     place = find_op_line(trace, chain) or _find_call_line(trace, node)
     return [put_line(finding, place)]
