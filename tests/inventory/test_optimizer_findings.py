@@ -563,18 +563,12 @@ FAULTS: dict[str, Fault] = {
         severity="remark",
     ),
     "scheduler": Fault(
-        write(made=SCHEDULER, after="scheduler.step()  # here"),
+        write(made=f"{SCHEDULER}  # here", after="scheduler.step()"),
         "lr_zero",
-        more="It was 0.1 when the optimizer was made. A scheduler sets it:*(*, line 12), and at each*(*, line 18).",
+        more="It was 0.1 when the optimizer was made. A scheduler sets it, which is made at *",
         severity="remark",
         certainty="likely",
         line_role="rate",
-    ),
-    "scheduler that steps first": Fault(
-        write(made=SCHEDULER, first="scheduler.step()  # here"),
-        "lr_zero",
-        more="*no step uses the first rate.*",
-        severity="remark",
     ),
     "scheduler and another hand": Fault(
         write(made=f'{SCHEDULER}\noptimizer.param_groups[0]["lr"] = 0.2', after="scheduler.step()"),

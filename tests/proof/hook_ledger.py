@@ -235,11 +235,9 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         yield "frozen"
     if entry.names and not any(one.reached.intersection(entry.names) for one in passes):
         yield from ("not_in_graph", "not_in_graph.view")
-        yield from (
-            ("detour", "detour.leaf", "dropped") if entry.kind not in ("detached", "frozen", "multi outside") else ()
-        )
+        yield from (("detour", "dropped") if entry.kind not in ("detached", "frozen", "multi outside") else ())
     if not entry.names and not any(entry.name in one.hooked for one in passes):
-        yield from ("not_in_graph", "not_in_graph.view", "detour", "detour.leaf", "dropped")
+        yield from ("not_in_graph", "not_in_graph.view", "detour", "dropped")
     if ledger.passes[window.passes : entry.since]:
         yield "after_pass"  # the tensor may have been in the graph of one of these
 

@@ -472,7 +472,7 @@ def model_runs_in_no_grad(net: Net) -> Trace:
     return trace
 
 
-@because("inference", "net.a")
+@because("no_grad", "net.a")
 def model_runs_in_inference_mode(net: Net) -> Trace:
     net.a.register_full_backward_pre_hook(lost)
     with hv.record(net) as trace, torch.inference_mode():
@@ -689,7 +689,7 @@ def hook_is_on_a_view() -> Trace:
     return trace
 
 
-@because("detour.leaf", "twin")
+@because("detour", "twin")
 def hook_is_on_a_clone() -> Trace:
     a = ones(grad=True)
     with hv.record() as trace:
@@ -1024,7 +1024,7 @@ def model_with_the_hook_is_thrown_away() -> Trace:
     return trace
 
 
-@because("discarded.replaced", "model.1")
+@because("discarded", "model.1")
 def head_is_replaced_after_the_hook() -> Trace:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     with hv.record() as trace:

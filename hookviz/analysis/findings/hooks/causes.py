@@ -32,7 +32,7 @@ from hookviz.analysis.findings.hooks.transformed_code import (
 )
 from hookviz.analysis.findings.ops import COPIES, PARTS, VIEWS
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.support.messages import join_first, join_sentences
+from hookviz.support.messages import _, join_first, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.hook_facts import HOOK_FACTS, ON_TENSOR_KINDS, name_of_kind
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
@@ -159,11 +159,8 @@ def _discarded(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not hook.discarded:
         return None
     step = timeline.first_call_of(hook.on)
-    if step is None:
-        place = find_replaced_parameter(timeline.trace, hook) if hook.leaf else None
-        return Cause("discarded", {"on": hook.on}, place=place)
-    names = {"on": hook.on, "class": hook.owner, "step": f"{step + 1:,}"}
-    return Cause("discarded.replaced", names, step)
+    place = find_replaced_parameter(timeline.trace, hook) if hook.leaf and step is None else None
+    return Cause("discarded", {"on": hook.on}, step, place=place)
 
 
 def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -260,8 +257,7 @@ def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     modes = {timeline.call_at(step).mode for step in steps}
     if not steps or "grad" in modes:
         return None
-    mode = next(mode for mode in ("checkpoint", "inference", "no_grad") if mode in modes)
-    return Cause(mode, {"on": hook.on}, steps[-1])
+    return Cause("checkpoint" if "checkpoint" in modes else "no_grad", {"on": hook.on}, steps[-1])
 
 
 def _returned_container(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -360,8 +356,9 @@ def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     is_copy = hook.made_by.partition("Backward")[0] in VIEWS | PARTS | COPIES and (hook.beside or hook.dropped)
     if not is_copy or hook.in_graph or not hook.passes:
         return None
-    names = {"on": hook.on, "op": hook.made_by, "base": hook.made_from, "root": name_last_root(timeline.trace)}
-    return Cause("detour.leaf" if hook.made_from else "detour", names, timeline.passes_while(hook)[0])
+    base = hook.made_from or _("another tensor")
+    names = {"on": hook.on, "base": base, "root": name_last_root(timeline.trace)}
+    return Cause("detour", names, timeline.passes_while(hook)[0])
 
 
 def _after_its_pass(hook: UnfiredRow, _: Timeline) -> Cause | None:

@@ -140,16 +140,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     "discarded": Explanation(
         "substituted",
         N_(
-            "What {hook} was registered on was gone before a pass used it: {on} was replaced or taken out of its "
+            "What {hook} was registered on was gone before anything used it: {on} was replaced or taken out of its "
             "model, or nothing kept the model itself."
-        ),
-        N_("Register the hook after the model has its final modules and parameters."),
-    ),
-    "discarded.replaced": Explanation(
-        "substituted",
-        N_(
-            "The {class} that {hook} was registered on is gone: {on} is another module now, which was called "
-            "(step {step})."
         ),
         N_("Register the hook after the model has its final modules and parameters."),
     ),
@@ -164,14 +156,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "detour": Explanation(
         "substituted",
-        N_("No pass used {on}: it was made from another tensor, and a view or a copy has a gradient of its own."),
+        N_("No pass used {on}: it was made from {base}, and a view or a copy has a gradient of its own."),
         N_("Register the hook on the tensor that {root} is computed from, or use {on} from there on."),
-        is_unrelated=True,
-    ),
-    "detour.leaf": Explanation(
-        "substituted",
-        N_("No pass used {on}: it was made from {base} ({op}), and a view or a copy has a gradient of its own."),
-        N_("Register the hook on {base}."),
         is_unrelated=True,
     ),
     "weight_norm": Explanation(
@@ -202,14 +188,11 @@ EXPLANATIONS: dict[str, Explanation] = {
     # its module ran without recording a graph
     "no_grad": Explanation(
         "no_graph",
-        N_("{on} ran while PyTorch recorded no graph, as in torch.no_grad(): no gradient can come back to it."),
-        N_("Call the model outside of no_grad()."),
-        is_intended=True,
-    ),
-    "inference": Explanation(
-        "no_graph",
-        N_("{on} ran in torch.inference_mode(): PyTorch recorded no graph, and calls forward hooks only."),
-        N_("Call the model outside of inference_mode()."),
+        N_(
+            "{on} ran while PyTorch recorded no graph, as in torch.no_grad() or inference_mode(): no gradient can come "
+            "back to it."
+        ),
+        N_("Call the model outside of no_grad() and inference_mode()."),
         is_intended=True,
     ),
     "checkpoint": Explanation(

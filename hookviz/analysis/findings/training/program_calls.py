@@ -45,32 +45,11 @@ def find_pass_line(trace: TraceData, pass_id: int) -> CodePlace | None:
     return None if row is None else CodePlace(trace.sources[row.source].file, row.line)
 
 
-def find_rate_in_call(trace: TraceData, place: CodePlace, group: int) -> CodePlace:
-    """Return the line of the learning rate of a group in the call that makes its optimizer; else that of the call."""
-    for shift, call in _list_calls(trace, place.file):
-        if call.lineno + shift == place.line:
-            rate = _find_rate(call, group)
-            return place if rate is None else place._replace(line=rate.lineno + shift)
-    return place
-
-
-def _find_rate(call: ast.Call, group: int) -> ast.expr | None:
-    """Return the learning rate of a group in the call that makes its optimizer: its own, or that of all groups."""
-    groups = call.args[0].elts if call.args and isinstance(call.args[0], (ast.List, ast.Tuple)) else []
-    own = groups[group] if group < len(groups) else None
-    pairs = zip(own.keys, own.values, strict=True) if isinstance(own, ast.Dict) else ()
-    rates = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "lr"]
-    rates += [keyword.value for keyword in call.keywords if keyword.arg == "lr"]
-    return next(iter(rates), None)
-
-
 class RateSetter(NamedTuple):
     """What sets learning rates in the program: a line that does it itself, or a scheduler."""
 
     place: CodePlace
     """The line that sets the rate, or makes the scheduler."""
-    step: CodePlace | None = None
-    """The only line that calls the ``step()`` of the scheduler."""
     is_scheduler: bool = False
 
 
@@ -85,8 +64,7 @@ def find_rate_setter(trace: TraceData, optimizer: int) -> RateSetter | None:
         return None
     if not makers:
         return RateSetter(place)
-    optimizers = {row.name.rpartition(".")[2] for row in trace.optimizers}
-    return RateSetter(place, _get_only(_find_lines(trace, partial(_steps_scheduler, optimizers))), is_scheduler=True)
+    return RateSetter(place, is_scheduler=True)
 
 
 def _list_makers_of(trace: TraceData, optimizer: int) -> set[CodePlace]:
@@ -99,31 +77,6 @@ def _list_arguments(node: ast.AST) -> list[str]:
     """List the last names of what a call is given."""
     arguments = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, ast.Call) else []
     return [get_last_name(one) for one in arguments]
-
-
-def _steps_scheduler(optimizers: set[str], node: ast.AST) -> bool:
-    """Whether code calls the ``step()`` of a scheduler: not that of an optimizer, a profiler or an environment."""
-    function = node.func if isinstance(node, ast.Call) else None
-    if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute) or function.attr != "step":
-        return False
-    name = get_last_name(function.value)
-    return "sched" in name.lower() or not (node.args or name in optimizers or name.startswith("prof"))
-
-
-def runs_first(trace: TraceData, first: CodePlace, second: CodePlace) -> bool:
-    """Whether a line stands above another one in the body of the same loop, where each round runs it."""
-    for source, tree in iter_trees(trace, first.file) if first.file == second.file and first.line < second.line else ():
-        lines = [place.line - source.line + 1 for place in (first, second)]
-        for loop in ast.walk(tree):
-            body = loop.body if isinstance(loop, (ast.For, ast.While)) else []
-            if all(any(_is_plain(statement, line) for statement in body) for line in lines):
-                return True
-    return False
-
-
-def _is_plain(statement: ast.stmt, line: int) -> bool:
-    """Whether a statement that holds no others begins at a line."""
-    return statement.lineno == line and isinstance(statement, (ast.Expr, ast.Assign))
 
 
 def _sets_rate(node: ast.AST) -> bool:
