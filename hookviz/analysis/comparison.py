@@ -93,7 +93,7 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
     first, is_cause = _find_first_firing(this_steps, other_steps) if rows else (None, False)
     if first is not None:
         side = 0 if first.trace is this else 1
-        is_cause = is_cause and not any(_precedes(row.steps[side], first) for row in rows)
+        is_cause = is_cause and all(step is None or step >= first.index for step in (row.steps[side] for row in rows))
     unobserved = _describe_unobserved(this_steps, other_steps) if rows and not (first and is_cause) else ""
     has_hooks = any(steps.firings or steps.unknown_hooks for steps in (this_steps, other_steps)) or bool(unobserved)
     sentences = [_summarise(this, rows, first, is_cause, has_hooks=has_hooks)]
@@ -117,11 +117,6 @@ def _step_index(row: Difference) -> int:
     """The step that holds a gradient: in this trace or, if this trace does not have it, in the other."""
     this, other = row.steps
     return (other or 0) if this is None else this
-
-
-def _precedes(step: int | None, first: Step) -> bool:
-    """Whether ``step`` exists and comes before ``first``."""
-    return step is not None and step < first.index
 
 
 def _summarise(

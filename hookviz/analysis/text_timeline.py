@@ -325,13 +325,12 @@ def _format_briefly(values: Values, labels: tuple[str, ...], is_change: bool) ->
         return ""
     if isinstance(values, Value):
         return values.text(_SMALL_ROOM if is_change else _ROOM, shape=not is_change, digits=_DIGITS)
-    texts = [_format_one_of_several(value, is_change) for value in values[:_MAX_ITEMS]]
+    texts = [
+        "None" if value is None else value.text(_SMALL_ROOM, shape=not is_change, digits=_DIGITS)
+        for value in values[:_MAX_ITEMS]
+    ]
     if len(labels) > 1:
         texts = [f"{x}={text}" for x, text in zip(name_tensors(labels), texts, strict=False)]
     more = [_say_more(values)] if len(values) > _MAX_ITEMS else []
     line = join_list(texts + more)
     return line if len(values) == 1 or len(labels) > 1 else f"({line})"
-
-
-def _format_one_of_several(value: Value | None, is_change: bool) -> str:
-    return "None" if value is None else value.text(_SMALL_ROOM, shape=not is_change, digits=_DIGITS)

@@ -109,7 +109,7 @@ def _describe_no_findings(trace: TraceData, silent: int) -> str:
 
     Of ``silent`` hooks that did not fire it is not known whether anybody expects them to.
     """
-    if not _has_gradients(trace):
+    if not any(row.kind in ("seed", "arrive", "accumulate", "returned") for row in trace.rows):
         return join_sentences([_("This trace holds no gradients to check."), *_list_unknown_nonfinite(trace)])
     fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
     hooks = {(trace.hook_rows[index].key, trace.hook(index).on) for index in fired if index is not None}
@@ -123,10 +123,6 @@ def _describe_no_findings(trace: TraceData, silent: int) -> str:
     text = _("Hooks that did not fire, on what the passes did not use: {count}. trace.hooks lists them.")
     others = [text.format(count=f"{silent:,}")] if silent else []
     return join_sentences([looked, *others, *unlooked, *_list_unknown_nonfinite(trace)])
-
-
-def _has_gradients(trace: TraceData) -> bool:
-    return any(row.kind in ("seed", "arrive", "accumulate", "returned") for row in trace.rows)
 
 
 def _list_unexamined(trace: TraceData) -> list[str]:

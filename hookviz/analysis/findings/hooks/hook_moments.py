@@ -131,11 +131,14 @@ def _list_branches(scope: ast.AST, node: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield the branches, turns and functions in which code runs, each as its statement and the part of it."""
     for around, inner in pairwise([*path_to(scope, node)[1:], node]):
         if not isinstance(around, _ALWAYS):
-            yield id(around), next(name for name, part in ast.iter_fields(around) if part is inner or _has(part, inner))
-
-
-def _has(part: object, inner: ast.AST) -> bool:
-    return isinstance(part, list) and any(one is inner for one in part)
+            yield (
+                id(around),
+                next(
+                    name
+                    for name, part in ast.iter_fields(around)
+                    if part is inner or (isinstance(part, list) and inner in part)
+                ),
+            )
 
 
 _ALWAYS = (ast.With, ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Call, ast.Attribute)

@@ -160,32 +160,31 @@ def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]
     """Yield the statements whose new value is dropped at once, or kept in a variable that nothing reads afterwards."""
     loads = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     for node in ast.walk(function):
-        if isinstance(node, ast.Expr) and (_computes(node.value, names) or _is_formula(node.value, names)):
+        if isinstance(node, ast.Expr) and _makes_new(node.value, names):
             yield node
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name, end = node.targets[0].id, (node.end_lineno or node.lineno, node.end_col_offset or 0)
-            is_new = isinstance(node.value, ast.BinOp) or _computes(node.value, names)
             reads_it = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
             is_lost = all(one.id != name or (one.lineno, one.col_offset) < end for one in loads)
-            is_other = name not in names and _is_formula(node.value, names)
-            if is_lost and ((name in names and is_new and reads_it) or is_other):
+            if is_lost and (reads_it or name not in names) and _makes_new(node.value, names):
                 yield node
 
 
-def _is_formula(value: ast.expr, names: set[str]) -> bool:
+def _makes_new(value: ast.expr, names: set[str]) -> bool:
     """Whether an expression computes with an argument, or makes a tuple or list whose items do."""
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("tuple", "list"):
-        value = value.args[0] if value.args else value
-    items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
-    if isinstance(value, (ast.GeneratorExp, ast.ListComp)):
-        names = names | {
-            part.id for one in value.generators for part in ast.walk(one.target) if isinstance(part, ast.Name)
-        }
-        items = [value.elt]
-    items = [
-        branch for item in items for branch in ((item.body, item.orelse) if isinstance(item, ast.IfExp) else (item,))
-    ]
-    return any(isinstance(item, (ast.BinOp, ast.UnaryOp)) and _uses(item, names) for item in items)
+    match value:
+        case ast.BinOp() | ast.UnaryOp():
+            return _uses(value, names)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _makes_new(body, names) or _makes_new(orelse, names)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return any(_makes_new(item, names) for item in items)
+        case ast.GeneratorExp(elt=item) | ast.ListComp(elt=item):
+            targets = (part for one in value.generators for part in ast.walk(one.target))
+            return _makes_new(item, names | {part.id for part in targets if isinstance(part, ast.Name)})
+        case ast.Call(func=ast.Name(id="tuple" | "list"), args=[item]):
+            return _makes_new(item, names)
+    return _computes(value, names)
 
 
 def _uses(value: ast.AST, names: set[str]) -> bool:

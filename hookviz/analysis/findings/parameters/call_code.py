@@ -18,7 +18,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import describe_place, split_place
-from hookviz.trace import CallRow, LineRow, TraceData
+from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 FileCode = tuple[str | None, CuttingCode]
@@ -120,7 +120,9 @@ class CallCode:
             return None if function is None else (function.source, function.lines)
         calls = self.trace.calls
         parents = {inner: calls[inner].parent for inner in self.lines}
-        callers = (self.lines[inner] for inner, outer in parents.items() if _is_of(calls, outer, module))
+        callers = (
+            self.lines[inner] for inner, outer in parents.items() if outer is not None and calls[outer].module == module
+        )
         around = (self.functions.find_around(line.source, line.line) for line in callers)
         forwards = (one for one in around if one is not None and one.name.endswith("forward"))
         forward = next(forwards, None) or self.functions.find_method(self.trace.modules[module].kind, "forward")
@@ -248,10 +250,6 @@ def may_use(code: CallCode, forward: Region, attribute: str) -> bool:
         return True
     regions = ((sources[index], lines) for index, lines in code.follow([forward]))
     return any(reaches_unnamed(source.text, source.line, lines) for source, lines in regions)
-
-
-def _is_of(calls: Sequence[CallRow], call: int | None, module: int) -> bool:
-    return call is not None and calls[call].module == module
 
 
 def _is_in(region: Region, function: Region) -> bool:

@@ -7,7 +7,6 @@ from functools import cached_property
 
 from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.parameters.cutting_code import (
-    CuttingCode,
     Lines,
     find_lines,
     list_cutting_code,
@@ -83,11 +82,8 @@ def _name_with_line(name: str, line: int) -> str:
 
 def _list_sharing_ops(row: SourceRow, lines: Lines) -> Sequence[tuple[str, int]]:
     """List (name, line) of the ops in some lines of a source that cut and share the memory."""
-    return [(name, one.line) for one in list_cutting_code(row.text, row.line, lines) for name in _read_ops(one)]
-
-
-def _read_ops(code: CuttingCode) -> Sequence[str]:
-    return [method or attribute for method, attribute in _SHARING_OP.findall(code.text)]
+    code = [(one.line, _SHARING_OP.findall(one.text)) for one in list_cutting_code(row.text, row.line, lines)]
+    return [(method or attribute, line) for line, ops in code for method, attribute in ops]
 
 
 def _find_statement(row: SourceRow, line: int) -> Lines:

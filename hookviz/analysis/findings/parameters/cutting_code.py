@@ -247,8 +247,8 @@ def _find_range(tree: ast.AST, start: int, end: int | None) -> Lines:
     """Return the first and the last line that may run between two lines, as far as the function of the first one."""
     function = _find_innermost(tree, _FUNCTIONS, start, start)
     if end is None or function != _find_innermost(tree, _FUNCTIONS, end, end):
-        last = max(_list_end_lines(tree), default=start) if function is None else function.last
-        return Lines(start, last)
+        ends = [getattr(node, "end_lineno", start) for node in ast.walk(tree)]
+        return Lines(start, max(ends) if function is None else function.last)
     loop = _find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
     return Lines(start, end) if loop is None else loop
 
@@ -258,7 +258,3 @@ def _find_innermost(tree: ast.AST, kinds: tuple[type[ast.stmt], ...], first: int
     statements = [node for node in ast.walk(tree) if isinstance(node, kinds)]
     spans = [Lines(node.lineno, node.end_lineno or node.lineno) for node in statements]
     return max((span for span in spans if span.first <= first and last <= span.last), default=None)
-
-
-def _list_end_lines(tree: ast.AST) -> list[int]:
-    return [getattr(node, "end_lineno", None) or 0 for node in ast.walk(tree)]

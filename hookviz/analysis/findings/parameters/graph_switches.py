@@ -59,7 +59,8 @@ class GraphSwitches:
             CodePlace(source.file, span.first)
             for source in self._sources
             for span in _list_permanent_switches(source.text, source.line)
-            if span.last == sys.maxsize or any(file == source.file and _is_in(span, line) for file, line in lines)
+            if span.last == sys.maxsize
+            or any(file == source.file and span.first <= line <= span.last for file, line in lines)
         }
         return found.pop() if len(found) == 1 else None
 
@@ -181,7 +182,3 @@ def _name(part: ast.expr) -> str:
 
 def _covers(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _is_in(span: Lines, line: int) -> bool:
-    return span.first <= line <= span.last

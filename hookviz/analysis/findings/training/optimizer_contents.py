@@ -175,7 +175,9 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
     shapes = Counter(row.shape for row in rows)
     shapes.subtract(facts.parameters[number].shape for number in untrained)
     holders = [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
-    if any(_is_brief(facts, number, optimizer) for number in untrained for optimizer in holders):
+    # A copy that serves one round gets fewer gradients than an optimizer takes steps.
+    counts = {number: len(facts.accumulations(number)) for number in untrained}
+    if any(counts[number] < len(facts.updates[optimizer]) for number in untrained for optimizer in holders):
         return None
     first = min(facts.accumulations(number)[0].step for number in untrained)
     if not orphans or min(shapes.values()) < 0 or not all(_lacks_gradient(facts, number, first) for number in orphans):
@@ -188,11 +190,6 @@ def _lacks_gradient(facts: TrainingFacts, number: int, start: int) -> bool:
     updates = (row for one in facts.parameters[number].optimizers for row in facts.updates.get(one, ()))
     later = [row for row in updates if row.step > start]
     return bool(later) and all(number in row.without_grad for row in later)
-
-
-def _is_brief(facts: TrainingFacts, number: int, optimizer: int) -> bool:
-    """Whether a parameter got fewer gradients than an optimizer took steps, as a copy does that serves one round."""
-    return len(facts.accumulations(number)) < len(facts.updates[optimizer])
 
 
 def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: list[int]) -> _Outdated | None:

@@ -242,11 +242,9 @@ def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
 
 def find_initialisation(trace: TraceData) -> CodePlace | None:
     """Return the only line that draws weights anew, as ``nn.init.normal_(layer.weight)`` does."""
-    return _get_only(_find_lines(trace, _draws))
-
-
-def _draws(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING
+    return _get_only(
+        _find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING)
+    )
 
 
 def _zeroes(attribute: str, node: ast.AST) -> bool:

@@ -124,7 +124,11 @@ def _list_still(facts: TrainingFacts) -> dict[str, list[int]]:
 
 def explain_rebinding(trace: TraceData, finding: Finding) -> Finding:
     """Say why ``.grad`` is None where a line raised: the same line has made the tensor in its turn before."""
-    here = (found for found in _list_rebindings(trace) if (found.place.file, found.place.line) == _locate(finding))
+    here = (
+        found
+        for found in _list_rebindings(trace)
+        if (found.place.file, found.place.line) == (finding.file, finding.line)
+    )
     rebinding = next(here, None)
     if rebinding is None:
         return finding
@@ -136,10 +140,6 @@ def explain_rebinding(trace: TraceData, finding: Finding) -> Finding:
         "the .grad of leaves only."
     )
     return replace(finding, cause=text.format(name=rebinding.name), advice=_advise(rebinding.name))
-
-
-def _locate(finding: Finding) -> tuple[str | None, int | None]:
-    return finding.file, finding.line
 
 
 def _advise(name: str) -> str:

@@ -16,17 +16,13 @@ def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
     yield from reasons
     sent = as_tuple(statistics.trace.rows[statistics.compute_steps[node]].after)
     has_nan = any(contains_kind(statistics.value(index), "nan") for index in sent if index is not None)
-    if reasons and has_nan and _is_chosen_from(statistics, node):
+    users = [statistics.trace.ops[user] for user in statistics.users.get(node, ())]
+    if reasons and has_nan and any(user.startswith("WhereBackward") for user in users):
         slope = next((place for place, _slot in _list_infinite_factors(ops, node)), node)
         yield _(
             "torch.where takes the other number there and sends 0 back, and 0 times Inf is NaN: give {op} harmless "
             "numbers there, as in torch.where(mask, x, 1), before it computes."
         ).format(op=statistics.describe_node(slope))
-
-
-def _is_chosen_from(statistics: PassStatistics, node: int) -> bool:
-    """Whether torch.where takes some of the numbers that an op computed."""
-    return any(statistics.trace.ops[user].startswith("WhereBackward") for user in statistics.users.get(node, ()))
 
 
 def _explain_slope(ops: ForwardOps, node: int) -> Iterator[str]:

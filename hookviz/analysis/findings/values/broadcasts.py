@@ -179,7 +179,7 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
     place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
     has_both = len(shapes) > 1
     is_loss = trace.ops[node].startswith("Expand")
-    if not is_loss and (not has_both if place is None else _wants_pairs(read_line(trace, place))):
+    if not is_loss and (not has_both if place is None else any(word in read_line(trace, place) for word in _WANTED)):
         return None
     other = next(shape for shape in ((made[0], 1, *made[2:]), (made[0], *made[2:])) if shape != shapes[0])
     names = {"on": trace.name(node), "one": shapes[0], "other": other, "all": made}
@@ -209,10 +209,6 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         certainty="likely",
     )
     return put_line(finding, place)
-
-
-def _wants_pairs(line: str) -> bool:
-    return any(word in line for word in _WANTED)
 
 
 def _find_step_line(trace: TraceData, step: int) -> CodePlace | None:

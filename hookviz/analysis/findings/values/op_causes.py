@@ -306,14 +306,14 @@ def _check_power(ops: ForwardOps, node: int) -> Iterator[OpCause]:
         elif x == 0 and y < 0:
             yield OpCause("inf", _("raises 0 to the power {exponent}").format(exponent=format_number(y)))
     if base is not None and exponent == _SQUARE:
-        yield from _check_square(max(abs(minimum(base)), abs(maximum(base))), base.dtype)
+        yield from _check_square(largest(base), base.dtype)
 
 
-def _check_square(largest: float, dtype: str) -> Iterator[OpCause]:
+def _check_square(most: float, dtype: str) -> Iterator[OpCause]:
     """The square of a finite number that is too large for its dtype."""
-    if math.isfinite(largest) and largest > 1.001 * math.sqrt(largest_number(dtype)):
+    if math.isfinite(most) and most > 1.001 * math.sqrt(largest_number(dtype)):
         text = _("squares numbers up to {most}, which goes beyond {largest}, the largest number of {dtype}")
-        numbers = {"most": format_number(largest, 4), "largest": format_largest(dtype)}
+        numbers = {"most": format_number(most, 4), "largest": format_largest(dtype)}
         yield OpCause("inf", text.format(dtype=dtype, **numbers))
 
 
@@ -322,7 +322,7 @@ def _check_loss(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     yield from _check_mean(ops, node)
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "target")
     if one is not None and other is not None:
-        sizes = sorted(max(abs(minimum(value)), abs(maximum(value))) for value in (one, other))
+        sizes = sorted(map(largest, (one, other)))
         yield from _check_square(sizes[1] - sizes[0], one.dtype)
 
 
@@ -376,7 +376,7 @@ def _check_labels(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 
 def _check_cast(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
-    magnitude = max(maximum(value), -minimum(value))
+    magnitude = largest(value)
     if ops.nodes == [node] and math.isfinite(magnitude) and _exceeds(magnitude, ops.dtype):
         limit = format_largest(ops.dtype)
         yield OpCause(
@@ -432,6 +432,11 @@ def holds_inf(value: Value) -> bool:
 def contains_kind(value: Value | None, kind: str) -> bool:
     """Whether a value is known and contains NaN or Inf, as ``kind`` says."""
     return value is not None and bool(get_norm_nan_inf(value.row)[1] if kind == "nan" else holds_inf(value))
+
+
+def largest(value: Value | None) -> float:
+    """The largest absolute number of a tensor; NaN if it is not known."""
+    return max(abs(minimum(value)), abs(maximum(value)))
 
 
 def minimum(value: Value | None) -> float:

@@ -79,7 +79,10 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     stuck = frozenset(affected if nodes else everything if everything == leaves else ())
     finding = PassFinding(first, "zero", sentence, severity, zeros=zeros, nodes=nodes, advice=advice, leaves=stuck)
     is_reached = bool(nodes) and statistics.is_in_loss(row.own_node) and not _is_times_zero(statistics, row.own_node)
-    return finding._replace(effects=_list_effects(zero_leaves), is_reached=is_reached and _is_loss_zero(statistics))
+    return finding._replace(
+        effects=_list_effects(zero_leaves),
+        is_reached=is_reached and statistics.trace.losses.get(statistics.pass_id) == 0,
+    )
 
 
 def _make_cancelled(
@@ -119,10 +122,6 @@ def _is_times_zero(statistics: PassStatistics, node: int) -> bool:
     rows = statistics.trace.lookup.saved(statistics.pass_id, node)
     values = (statistics.value(row.value) for row in rows if isinstance(row.value, int))
     return any(value.shape == () and value.min == value.max == 0 for value in values)
-
-
-def _is_loss_zero(statistics: PassStatistics) -> bool:
-    return statistics.trace.losses.get(statistics.pass_id) == 0
 
 
 def _list_shared(statistics: PassStatistics, step: int) -> list[int]:
