@@ -21,9 +21,6 @@ _THIS_TRACE = N_("this trace")
 _OTHER_TRACE = N_("the other trace")
 
 
-GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
-"""The kinds of step whose gradients are compared."""
-
 UNOBSERVED_KINDS = ("unobserved", "compiled", "fast_path")
 """The kinds of step in which hooks may have run that the trace does not hold."""
 
@@ -270,7 +267,7 @@ class _KeyedSteps:
         pass_id, numbers = self._passes.get(row.pass_id, (row.pass_id, {}))
         node = renumber(numbers, row.node)
         place = (pass_id, node, row.output)
-        if row.kind in GRADIENT_KINDS and node is not None:
+        if row.kind in _GRADIENTS and node is not None:
             # If a full backward hook puts a node before the root, the root's gradient arrives, and is not a seed.
             kind = "arrive" if row.kind == "seed" else row.kind
             self.gradients[self._make_key(*place, kind)] = index

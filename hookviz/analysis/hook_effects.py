@@ -270,14 +270,8 @@ def _find_some(before: Value, after: Value) -> _Outcome | None:
         return None
     are_zero = not any(number for now in changed for number in flatten_numbers(now))
     parts = {"count": f"{len(changed)}", "total": f"{len(old)}"}
-    if len(after.shape) == 1:
-        text = (
-            N_("{hook} zeroed {count} of {total} numbers")
-            if are_zero
-            else N_("{hook} changed {count} of {total} numbers")
-        )
-    else:
-        text = N_("{hook} zeroed {count} of {total} rows") if are_zero else N_("{hook} changed {count} of {total} rows")
+    parts["unit"] = _("numbers") if len(after.shape) == 1 else _("rows")
+    text = N_("{hook} zeroed {count} of {total} {unit}") if are_zero else N_("{hook} changed {count} of {total} {unit}")
     return _Outcome(text, _("{count} of {total}").format(**parts), parts)
 
 

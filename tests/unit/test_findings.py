@@ -233,7 +233,7 @@ def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero()
     x = leaf(3.0)
     y = x * 2
     assert not record_backward(y * 0 + y).findings.values
-    assert "Beyond it, leaf #0 gets a gradient of 0." in only_finding(record_backward(x * 0)).sentence
+    assert "Beyond it, a gradient of 0 goes to leaf #0." in only_finding(record_backward(x * 0)).sentence
 
 
 def test_the_second_derivative_of_a_leaky_relu_is_no_trouble() -> None:

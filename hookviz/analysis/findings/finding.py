@@ -42,8 +42,6 @@ About = Literal["hook", "parameter", "value", "training", "program"]
 Certainty = Literal["proven", "likely", "open"]
 """Whether the recording proves the cause of a finding, makes it likely, or leaves it open."""
 
-SEVERITIES = ("error", "warning", "remark")
-"""The severities of findings, the worst first."""
 _COLUMNS = {
     "pass": N_("pass"),
     "step": N_("step"),
@@ -122,11 +120,9 @@ KINDS: dict[About, dict[str, str]] = {
 }
 """What a finding is about → its kinds and their names; the other kinds are causes for which a hook did not fire."""
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("cause open")}
-_SEVERITY_NAMES = {
-    "error": N_("error"),
-    "warning": N_("warning"),
-    "remark": N_("remark"),
-}
+_SEVERITY_NAMES = {"error": N_("error"), "warning": N_("warning"), "remark": N_("remark")}
+SEVERITIES = tuple(_SEVERITY_NAMES)
+"""The severities of findings, the worst first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,10 +209,8 @@ class Finding(ShownRow):
         return self.severity != "remark"
 
     def _columns(self) -> dict[str, str]:
-        step = "" if self.step is None else str(self.step + 1)
-        texts = {"step": step, "severity": describe_severity(self), "problem": name_of_finding(self)}
-        texts |= {"when": self.when, "line": describe_line(self), "what": self.text}
-        return {_(_COLUMNS[name]): text for name, text in texts.items()}
+        texts = _write_cells(self) | {"step": "" if self.step is None else str(self.step + 1)}
+        return {_(heading): texts[name] for name, heading in _COLUMNS.items() if name in texts}
 
 
 SURPRISES = ("early", "again", "kept", "ignored", "undefined")
@@ -305,9 +299,8 @@ class Findings(Table[Finding]):
         trace = self._trace
         number = "" if row.step is None else format_pass_number(trace, trace.rows[row.step].pass_id)
         step = format_step_number(trace, row.step)
-        texts = {"pass": number, "step": step, "severity": describe_severity(row), "when": row.when}
-        texts |= {"problem": name_of_finding(row), "line": describe_line(row)}
-        return (*(texts[name] for name in self._columns), row.text)
+        texts = _write_cells(row) | {"pass": number, "step": step}
+        return tuple(texts[name] for name in (*self._columns, "what"))
 
     def _filter(self, rows: Iterable[Finding]) -> "Findings":
         nothing = pluralize(
@@ -334,6 +327,12 @@ class Findings(Table[Finding]):
     def training(self) -> "Findings":
         """The findings about the training loop."""
         return self._filter(row for row in self if row.about == "training")
+
+
+def _write_cells(finding: Finding) -> dict[str, str]:
+    """Write the cells of a finding in each table: column → text."""
+    texts = {"severity": describe_severity(finding), "problem": name_of_finding(finding), "when": finding.when}
+    return texts | {"line": describe_line(finding), "what": finding.text}
 
 
 def describe_severity(finding: Finding) -> str:

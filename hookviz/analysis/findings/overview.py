@@ -1,7 +1,6 @@
 """All findings of a trace in one list, the worst first, and what an empty list says."""
 
 from dataclasses import replace
-from math import inf
 from typing import NamedTuple
 
 from hookviz.analysis.findings.consequences import list_silence
@@ -152,22 +151,9 @@ def _list_unexamined(trace: TraceData) -> list[str]:
 def _list_unknown_nonfinite(trace: TraceData) -> list[str]:
     """The sentence on values with NaN or Inf, for a trace in which no finding explains them."""
     known = [value for value in trace.values if value[-1] is None and 0 not in value[0]]
-    # Most values of a deep network of scalars are finite numbers, which need no call of ours.
-    count = sum([_is_nonfinite(value) for value in known if type(value[3]) is not float or not -inf < value[3] < inf])
-    return (
-        [
-            _("Recorded values with NaN or Inf: {count}. hookviz did not find where it begins.").format(
-                count=f"{count:,}"
-            )
-        ]
-        if count
-        else []
-    )
-
-
-def _is_nonfinite(value: tuple[object, ...]) -> bool:
-    _ignored, nan_count, inf_count = get_norm_nan_inf(value)
-    return nan_count > 0 or inf_count > 0
+    count = sum(any(get_norm_nan_inf(value)[1:]) for value in known)
+    text = _("Recorded values with NaN or Inf: {count}. hookviz did not find where it begins.")
+    return [text.format(count=f"{count:,}")] if count else []
 
 
 def _list_gradient_values(trace: TraceData) -> set[int | None]:

@@ -2,12 +2,12 @@
 
 import ast
 from collections.abc import Iterator
-from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
+from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
@@ -122,27 +122,7 @@ def _comes_next(scope: ast.AST, name: str, line: int, edit: ast.stmt | ast.expr)
     """Whether code that edits a variable runs after a line for sure, before a pass, with the same tensor in it."""
     calls = (part for part in ast.walk(scope) if isinstance(part, ast.Call) and line < part.lineno <= edit.lineno)
     has_pass = any(get_last_name(call.func) in ("backward", "grad") for call in calls)
-    start = next(part for part in ast.walk(scope) if isinstance(part, ast.Call) and part.lineno == line)
-    is_sure = set(_list_branches(scope, edit)) <= set(_list_branches(scope, start))
-    return is_sure and not has_pass and not _is_bound(scope, name, line, edit.lineno)
-
-
-def _list_branches(scope: ast.AST, node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the branches, turns and functions in which code runs, each as its statement and the part of it."""
-    for around, inner in pairwise([*path_to(scope, node)[1:], node]):
-        if not isinstance(around, _ALWAYS):
-            yield (
-                id(around),
-                next(
-                    name
-                    for name, part in ast.iter_fields(around)
-                    if part is inner or (isinstance(part, list) and inner in part)
-                ),
-            )
-
-
-_ALWAYS = (ast.With, ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Call, ast.Attribute)
-"""Code whose parts run whenever it does."""
+    return not (has_pass or may_be_left_out(scope, edit) or _is_bound(scope, name, line, edit.lineno))
 
 
 def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:

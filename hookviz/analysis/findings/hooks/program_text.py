@@ -4,7 +4,12 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, iter_trees, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import (
+    find_cutting_code,
+    find_innermost,
+    iter_trees,
+    parse_source,
+)
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.training.program_calls import find_replacement, read_line
 from hookviz.support.definitions import find_edited, is_value, list_returned
@@ -108,11 +113,9 @@ def _is_of_other_class(trace: TraceData, owner: str, one: CodePlace, other: Code
 def _find_class(trace: TraceData, place: CodePlace) -> int | None:
     """Return the first line of the innermost class around a line; None if there is none."""
     for source, tree in iter_trees(trace, place.file):
-        line = place.line - source.line + 1
-        classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-        around = [node.lineno for node in classes if node.lineno <= line <= (node.end_lineno or 0)]
-        if around:
-            return max(around) + source.line - 1
+        around = find_innermost(tree, (ast.ClassDef,), place.line - source.line + 1)
+        if around is not None:
+            return around.lineno + source.line - 1
     return None
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.parameters.cutting_code import (
     Lines,
+    find_innermost,
     find_lines,
     list_cutting_code,
     parse_source,
@@ -88,7 +89,7 @@ def _list_sharing_ops(row: SourceRow, lines: Lines) -> Sequence[tuple[str, int]]
 
 def _find_statement(row: SourceRow, line: int) -> Lines:
     """Return the lines of the innermost statement around a line of a source."""
-    tree, shift = parse_source(row.text), row.line - 1
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
-    spans = (Lines(node.lineno, node.end_lineno or node.lineno).shift(shift) for node in nodes)
-    return max((span for span in spans if span.first <= line <= span.last), default=Lines(line, line))
+    shift = row.line - 1
+    statement = find_innermost(parse_source(row.text), (ast.stmt,), line - shift)
+    own = None if statement is None else Lines(statement.lineno, statement.end_lineno or 0)
+    return Lines(line, line) if own is None else own.shift(shift)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from textwrap import dedent
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hookviz.trace import SourceRow, TraceData
 
@@ -26,7 +26,8 @@ _NOT_REPARAMETERISED = frozenset({
     "NegativeBinomial", "OneHotCategorical", "Poisson", "VonMises",
 })  # fmt: skip
 _LEAVING = re.compile(r"\b(item|tolist|numpy|float|tensor|as_tensor|from_numpy)\(")
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Statement = TypeVar("Statement", bound=ast.stmt)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
 _REACHING = frozenset({
     "parameters", "named_parameters", "children", "named_children", "modules", "named_modules", "state_dict",
@@ -245,16 +246,16 @@ def _has_only_constants(call: ast.Call) -> bool:
 
 def _find_range(tree: ast.AST, start: int, end: int | None) -> Lines:
     """Return the first and the last line that may run between two lines, as far as the function of the first one."""
-    function = _find_innermost(tree, _FUNCTIONS, start, start)
-    if end is None or function != _find_innermost(tree, _FUNCTIONS, end, end):
-        ends = [getattr(node, "end_lineno", start) for node in ast.walk(tree)]
-        return Lines(start, max(ends) if function is None else function.last)
-    loop = _find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
-    return Lines(start, end) if loop is None else loop
+    function = find_innermost(tree, FUNCTIONS, start)
+    if end is None or function is not find_innermost(tree, FUNCTIONS, end):
+        ends = [getattr(node, "end_lineno", start) for node in ast.walk(tree if function is None else function)]
+        return Lines(start, max(ends))
+    loop = find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
+    return Lines(start, end) if loop is None else Lines(loop.lineno, loop.end_lineno or start)
 
 
-def _find_innermost(tree: ast.AST, kinds: tuple[type[ast.stmt], ...], first: int, last: int) -> Lines | None:
-    """Return the lines of the innermost statement of some kinds around the lines from ``first`` to ``last``."""
-    statements = [node for node in ast.walk(tree) if isinstance(node, kinds)]
-    spans = [Lines(node.lineno, node.end_lineno or node.lineno) for node in statements]
-    return max((span for span in spans if span.first <= first and last <= span.last), default=None)
+def find_innermost(tree: ast.AST, kinds: tuple[type[Statement], ...], first: int, last: int = 0) -> Statement | None:
+    """Return the innermost statement of some kinds around a line, or around the lines up to ``last``."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, kinds))
+    around = (node for node in nodes if node.lineno <= first and max(first, last) <= (node.end_lineno or 0))
+    return max(around, key=lambda node: node.lineno, default=None)

@@ -7,13 +7,18 @@ from itertools import chain
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode
-from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import (
+    FUNCTIONS,
+    Lines,
+    find_innermost,
+    get_last_name,
+    parse_source,
+)
 from hookviz.analysis.findings.parameters.program_functions import Function
 from hookviz.support.source_code import CodePlace
 
 _SWITCHES = {"no_grad": {"no_grad", "set_grad_enabled"}, "inference": {"inference_mode"}}
 """Mode of a call → the functions that switch it on."""
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor)
 _BLOCKS = (ast.With, ast.AsyncWith)
 
@@ -147,10 +152,7 @@ def _list_permanent_switches(text: str, first_line: int) -> list[Lines]:
     nodes = list(ast.walk(tree))
     statements = (node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     calls = [(call.lineno, _is_off(call)) for call in statements if _name(call) == "set_grad_enabled"]
-    functions = [node for node in nodes if isinstance(node, _FUNCTIONS)]
-    inner = {
-        line: max((node.lineno for node in functions if _covers(node, line)), default=0) for line, _ignored in calls
-    }
+    inner = {line: find_innermost(tree, FUNCTIONS, line) for line, _ignored in calls}
     ends = {
         line: min((end for end, off in calls if not off and end > line and inner[end] == inner[line]), default=None)
         for line, is_off in calls

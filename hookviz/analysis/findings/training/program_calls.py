@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees
+from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, get_last_name, iter_trees
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.traversal import list_outer_paths
@@ -167,9 +167,7 @@ def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace
 
 def find_function(tree: ast.AST, line: int) -> ast.AST:
     """Return the innermost function around a line of the text; the whole program if there is none."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    return max(around, key=lambda node: node.lineno, default=tree)
+    return find_innermost(tree, FUNCTIONS, line) or tree
 
 
 def is_in_forward(trace: TraceData, place: CodePlace) -> bool:

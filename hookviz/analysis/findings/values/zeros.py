@@ -188,10 +188,9 @@ def _describe_leaves(names: list[str]) -> str:
     """Say which leaves get a gradient of 0: all of a few, or the first of many."""
     listed, more = join_list(names[:MAX_NAMED]), len(names) - MAX_NAMED
     if more > 0:
-        text = _("Beyond it, {on} and {count} more get a gradient of 0.")
+        text = _("Beyond it, a gradient of 0 goes to {on} and {count} more.")
         return text.format(on=listed, count=f"{more:,}")
-    text = _("Beyond it, {on} gets a gradient of 0.") if len(names) == 1 else _("Beyond it, {on} get a gradient of 0.")
-    return text.format(on=listed)
+    return _("Beyond it, a gradient of 0 goes to {on}.").format(on=listed)
 
 
 def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -> str:
