@@ -142,12 +142,8 @@ def _describe_look(step: Step, hook: str, what: str) -> HookEffect:
 
 def _describe_equal(step: Step, hook: str, values: Sequence[Value | None]) -> HookEffect:
     """Describe a hook that wrote or returned numbers that were there before."""
-    is_proven = all(value is None or value.tolist() is not None for value in values)
-    if step.effect == "edited":
-        text = N_("{hook} wrote equal numbers in place: nothing changed")
-    elif is_proven:
-        text = N_("{hook} returned an equal tensor: nothing changed")
-    else:
+    text = N_("{hook} wrote or returned equal numbers: nothing changed")
+    if step.effect != "edited" and any(value is not None and value.tolist() is None for value in values):
         text = N_("{hook} returned another tensor with the same norm and range: nothing seems to have changed")
     return HookEffect(False, _(text).format(hook=hook), _("equal"))
 

@@ -222,16 +222,16 @@ def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:
         return finding
     hook, call = last.hook, trace.rows[finding.step or 0].call
     names = {"hook": hook.label, "on": hook.on}
-    text = _("{hook} is a full backward hook: torch wraps what {on} returns, and does not let an op edit it in place.")
-    if call is not None:
-        module = trace.modules[trace.calls[call].module]
-        names |= {"editor": module.name, "class": module.kind}
-        text = _(
-            "{hook} is a full backward hook: torch wraps what {on} returns, and does not let {editor}, a module of the "
-            "class {class}, edit it in place."
-        )
+    editor = (
+        _("an op")
+        if call is None
+        else _("{on} ({kind})").format(on=trace.call(call), kind=trace.modules[trace.calls[call].module].kind)
+    )
+    text = _(
+        "{hook} is a full backward hook: torch wraps what {on} returns, and does not let {editor} edit it in place."
+    )
     advice = _("Let it return a new tensor (inplace=False, or x = x + 1 for x += 1), or use a tensor hook.")
-    finding = replace(finding, cause=text.format(**names), advice=advice, hooks=(hook,))
+    finding = replace(finding, cause=text.format(editor=editor, **names), advice=advice, hooks=(hook,))
     return put_line(finding, *last.find_line())
 
 
@@ -314,12 +314,10 @@ def _describe_first_walk(trace: TraceData, node: int, pass_id: int) -> str:
     if step is None:
         return ""
     earlier = trace.rows[step].pass_id
-    names = {"number": format_pass_number(trace, earlier)}
     line = find_pass_line(trace, earlier)
-    if line is None:
-        return _("Pass {number} has walked this part of the graph before, and freed it.").format(**names)
-    text = _("Pass {number}, begun at {where}, has walked this part of the graph before, and freed it.")
-    return text.format(where=line.where, **names)
+    at = "" if line is None else _(" ({where})").format(where=line.where)
+    text = _("Pass {number}{where} has walked this part of the graph before, and freed it.")
+    return text.format(number=format_pass_number(trace, earlier), where=at)
 
 
 # -- an edit in place
@@ -331,16 +329,14 @@ def _describe_edit(trace: TraceData, node: int, step: int) -> tuple[str, str]:
     if update is None:
         advice = _("Make a new tensor instead (x = x + 1 for x += 1), or edit it after backward().")
         return _describe_editing_code(trace, node), advice
-    text = _("After that and before this pass, {optimizer} took a step, which edits the parameters of {on} in place.")
+    text = _(
+        "After that and before this pass, {optimizer} took a step{where}, which edits the parameters of {on} in place."
+    )
     place, owner = read_place(update.taken_at), trace.owners[node]
-    if place is not None:
-        text = _(
-            "After that and before this pass, {optimizer} took a step at {where}, which edits the parameters of {on} "
-            "in place."
-        )
+    at = "" if place is None else _(" ({where})").format(where=place.where)
     names = {"optimizer": trace.optimizer(trace.rows[update.step].optimizer or 0), "on": trace.plain_call(owner)}
     advice = _("Take the step after all passes through what was computed with the old parameters.")
-    return text.format(where="" if place is None else place.where, **names), advice
+    return text.format(where=at, **names), advice
 
 
 def _find_update_between(trace: TraceData, node: int, step: int) -> UpdateRow | None:

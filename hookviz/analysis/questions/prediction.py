@@ -54,11 +54,9 @@ _NUMBER_QUESTIONS = {
     "full_backward_pre_hook": N_(
         "{hook} is about to run on {on}; the gradient of its output is {before}. What comes out?"
     ),
-    "full_backward_hook": N_(
-        "{hook} is about to run on {on}; grad_input, the gradient sent to its inputs, is {before}. What comes out?"
-    ),
-    "backward_hook": N_(
-        "{hook} is about to run on {on}; grad_input, the gradient sent to its inputs, is {before}. What comes out?"
+    **dict.fromkeys(
+        ("full_backward_hook", "backward_hook"),
+        N_("{hook} is about to run on {on}; grad_input, the gradient sent to its inputs, is {before}. What comes out?"),
     ),
     "node_post_hook": N_("{hook} is about to run on {on}, which has computed {before}. What does the node send on?"),
     "post_accumulate_hook": N_("{hook} is about to run on {on}; {on}.grad is {before}. What is it afterwards?"),

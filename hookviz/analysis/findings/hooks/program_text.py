@@ -27,27 +27,37 @@ REPLACED = "replaced"
 
 def find_forward_call(trace: TraceData, module: str) -> Place | None:
     """Return where the program calls the forward of a module with this name directly, if at one place only."""
-    name = module.rpartition(".")[2]
-    found = {
-        (CodePlace(source.file, line), text)
-        for source in trace.sources
-        for line, text in _list_forward_calls(source)
-        if _get_last_name(text) == name and ("." in module or not text.startswith("self."))
-    }
-    if not name or len(found) != 1:
-        return None
-    place, text = found.pop()
+    found = [
+        (place, text) for place, text in _list_forward_calls(trace) if "." in module or not text.startswith("self.")
+    ]
     sentence = _("Your code calls {code}.forward(...) ({where}), which skips the hooks of {code}.")
+    return _place_only(module, {(place, text, text) for place, text in found}, sentence)
+
+
+def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
+    """Return where the program uses the weight or bias of a module with this name itself, if at one place only."""
+    found = {(place, text, text.rpartition(".")[0]) for place, text in _list_computing(trace)}
+    sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
+    return _place_only(module, found, sentence)
+
+
+def _place_only(module: str, found: set[tuple[CodePlace, str, str]], sentence: str) -> Place | None:
+    """Make the place of the only code, of some with its object, whose object has the last name of a module."""
+    name = module.rpartition(".")[2]
+    own = [(place, text) for place, text, owner in found if name and _get_last_name(owner) == name]
+    if len(own) != 1:
+        return None
+    [(place, text)] = own
     return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
 
 
-def _list_forward_calls(source: SourceRow) -> Iterator[tuple[int, str]]:
+def _list_forward_calls(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
     """Yield line and object of each call of a ``forward``, other than that of a base class."""
-    for node in ast.walk(parse_source(source.text)):
+    for source, node in ((source, node) for source, tree in iter_trees(trace) for node in ast.walk(tree)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
             text = ast.unparse(node.func.value)
             if "super" not in text:
-                yield node.lineno + source.line - 1, text
+                yield CodePlace(source.file, node.lineno + source.line - 1), text
 
 
 def _get_last_name(text: str) -> str:
@@ -124,35 +134,19 @@ def _registers(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in names
 
 
-def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
-    """Return where the program uses the weight or bias of a module with this name itself, if at one place only."""
-    name = module.rpartition(".")[2]
-    found = {
-        (CodePlace(source.file, line), text)
-        for source in trace.sources
-        for line, text in _list_computing(source)
-        if _get_last_name(text.rpartition(".")[0]) == name
-    }
-    if not name or len(found) != 1:
-        return None
-    place, text = found.pop()
-    sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
-    return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
-
-
-def _list_computing(source: SourceRow) -> Iterator[tuple[int, str]]:
+def _list_computing(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
     """Yield line and text of each weight and bias with which code outside of an ``__init__`` computes something."""
-    waiting: list[ast.AST] = [parse_source(source.text)]
+    waiting: list[tuple[SourceRow, ast.AST]] = list(iter_trees(trace))
     while waiting:
-        node = waiting.pop()
+        source, node = waiting.pop()
         is_building = isinstance(node, ast.FunctionDef) and node.name == "__init__"
-        waiting += [] if is_building else ast.iter_child_nodes(node)
+        waiting += [] if is_building else [(source, child) for child in ast.iter_child_nodes(node)]
         parts = [node.left, node.right] if isinstance(node, ast.BinOp) else []
         if isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1:
             parts = [*node.args, *(keyword.value for keyword in node.keywords)]
         used = [part for part in parts if isinstance(part, ast.Attribute) and part.attr in ("weight", "bias")]
         if used:
-            yield used[0].lineno + source.line - 1, ast.unparse(used[0])
+            yield CodePlace(source.file, used[0].lineno + source.line - 1), ast.unparse(used[0])
 
 
 def find_edit_in_place(hook: Hook) -> int | None:

@@ -32,6 +32,9 @@ _COMPUTING = frozenset({
 })
 # fmt: on
 """Methods and functions that make a new tensor, and do nothing else."""
+_YIELDS = (ast.Yield, ast.YieldFrom)
+_UNCLEAR = (ast.FunctionDef, ast.Lambda, ast.For, ast.While, ast.Global, ast.Nonlocal, ast.Try, *_YIELDS)
+"""Code in a function because of which it is not clear whether it uses a value."""
 _OWNERS = frozenset({"torch", "F", "functional", "nn.functional", "torch.nn.functional"})
 """What such functions are called through."""
 
@@ -138,18 +141,7 @@ def _find_lost_value(hook: Hook) -> ast.stmt | None:
     function = next(iter(parse_source(hook.source or "").body), None)
     if not isinstance(function, ast.FunctionDef) or hook.line is None or any(map(is_value, list_returned(function))):
         return None
-    inner = (
-        ast.FunctionDef,
-        ast.Lambda,
-        ast.For,
-        ast.While,
-        ast.Global,
-        ast.Nonlocal,
-        ast.Try,
-        ast.Yield,
-        ast.YieldFrom,
-    )
-    if any(isinstance(node, inner) for node in ast.walk(function) if node is not function):
+    if any(isinstance(node, _UNCLEAR) for node in ast.walk(function) if node is not function):
         return None
     given = list_given(hook)
     tensors = given if hook.kind == "tensor_hook" else given[1:]  # not the module

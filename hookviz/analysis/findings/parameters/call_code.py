@@ -16,7 +16,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     uses_attribute,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
-from hookviz.support.messages import _, join_first
+from hookviz.support.messages import _, join_first, join_sentences
 from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -261,10 +261,6 @@ def describe_code(reading: Reading) -> str:
     """Name the code that can cut the graph, all of it or the first of several, and a function that may cut as well."""
     code, other = reading
     named = join_first([f"{one.text} ({describe_place(file, one.line)})" for file, one in code], MAX_NAMED)
-    if other:
-        text = _("Code there that can cut the graph: {code}. What {other}() does was not looked into.")
-    elif len(code) == 1:
-        text = _("Code there that can cut the graph: {code}.")
-    else:
-        text = _("{count} pieces of code there can cut the graph: {code}.")
-    return text.format(code=named, count=len(code), other=other)
+    text = _("Code there that can cut the graph: {code}.").format(code=named)
+    more = [_("What {other}() does was not looked into.").format(other=other)] if other else []
+    return join_sentences([text, *more])

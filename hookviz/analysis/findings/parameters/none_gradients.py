@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_sentences
 from hookviz.support.source_code import read_place
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
@@ -45,19 +45,9 @@ class NoneGradients:
         target = next((end for _ignored, end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
         names = {"on": self.trace.name(row.node), "target": describe_node(self.trace, target), "step": f"{step + 1:,}"}
         where = self._find_backward(row)
-        if where is None:
-            return Place(
-                NONE_RETURNED,
-                _(
-                    "{on} got a gradient and returned None for {target} (step {step}): no gradient goes on from there."
-                ).format(**names),
-                step,
-            )
-        sentence = _(
-            "{on} got a gradient, and its backward ({where}) returned None for {target} (step {step}): "
-            "no gradient goes on from there."
-        ).format(where=where, **names)
-        return Place(NONE_RETURNED, sentence, step, read_place(where))
+        text = _("{on} got a gradient and returned None for {target} (step {step}): no gradient goes on from there.")
+        more = [] if where is None else [_("Its backward begins at {where}.").format(where=where)]
+        return Place(NONE_RETURNED, join_sentences([text.format(**names), *more]), step, read_place(where))
 
     def _find_backward(self, row: StepRow) -> str | None:
         """Return file and line of the backward of a custom Function."""

@@ -187,13 +187,9 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         "{on} broadcasts a tensor of shape {one} to {all}, and the loss is computed from all its numbers: each number "
         "of one with each of the other."
     )
-    cause = _("The other one probably has the shape {other}.")
-    if has_both:
-        text = _(
-            "{on} combines the shapes {one} and {other} to {all}, and the loss is computed from all its numbers: each "
-            "number of one with each of the other."
-        )
-        cause = ""
+    cause = (
+        _("The other one has the shape {other}.") if has_both else _("The other one probably has the shape {other}.")
+    )
     passes = tuple(dict.fromkeys(trace.rows[one.step].pass_id for one in pairings))
     finding = Finding(
         step,
