@@ -181,14 +181,11 @@ def _describe_aside(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> st
         for key, step in steps.firings.items():
             match = counterparts.firings.get(key)
             if step.row.aside and (match is None or match.row.aside != step.row.aside):
-                what = _("changed {names} of its module").format(names=join_list(list(step.row.parameters)))
-                return _("But {hook} on {on}, step {step} of {which}, {what}: it may be the cause.").format(
-                    hook=step.hook.label if step.hook else "",
-                    on=step.on,
-                    step=step.index + 1,
-                    which=which,
-                    what=what if step.row.parameters else _("drew random numbers"),
-                )
+                changed = _("changed {names} of its module").format(names=join_list(list(step.row.parameters)))
+                what = changed if step.row.parameters else _("drew random numbers")
+                text = _("But {hook} on {on}, step {step} of {which}, {what}: it may be the cause.")
+                hook = step.hook.label if step.hook else ""
+                return text.format(hook=hook, on=step.on, step=step.index + 1, which=which, what=what)
     return ""
 
 

@@ -382,19 +382,11 @@ def _ask_what_node_sends(step: Step) -> Question | None:
 def _list_sending_mistakes(gradient: Any, outputs: list[Any]) -> Iterator[tuple[Numbers, str]]:
     """Wrong numbers that a node could send, with the reason why they are wrong."""
     yield outputs[::-1], _("Those are the right numbers in the wrong order.")
-    yield (
-        [gradient] * len(outputs),
-        _("{value} is the gradient that comes in. The node computes a new one from it and sends that on.").format(
-            value=format_number(gradient)
-        ),
-    )
+    text = _("{value} is the gradient that comes in. The node computes a new one from it and sends that on.")
+    yield [gradient] * len(outputs), text.format(value=format_number(gradient))
     if gradient:
-        yield (
-            [output / gradient for output in outputs],
-            _("That would be right if the gradient 1 came in, but it is {value}.").format(
-                value=format_number(gradient)
-            ),
-        )
+        text = _("That would be right if the gradient 1 came in, but it is {value}.")
+        yield [output / gradient for output in outputs], text.format(value=format_number(gradient))
 
 
 def _format_sent(parts: Sequence[Part], sent: Numbers) -> str:

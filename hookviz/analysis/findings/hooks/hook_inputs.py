@@ -152,9 +152,7 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
             found[hook.label, hook.on] = Finding(
                 step,
                 "legacy",
-                _("{hook} on {on} does not get the gradients of all inputs of {on}.").format(
-                    hook=hook.label, on=hook.on
-                ),
+                _("{hook} on {on} does not get the gradients of all inputs of {on}.").format(**names),
                 "warning",
                 line=hook.line,
                 file=hook.file,

@@ -280,13 +280,8 @@ class PlaceFinder:
         """Return the place for calls of a module before the last pass."""
         if not self._flow.used.isdisjoint(calls):
             call = next(call for call in calls if call in self._flow.used)
-            return Place(
-                "unused",
-                _(
-                    "{on} belongs to the graph of {root}, but these parameters do not: no op of the graph uses them."
-                ).format(**names),
-                self._flow.begin.get(call),
-            )
+            text = _("{on} belongs to the graph of {root}, but these parameters do not: no op of the graph uses them.")
+            return Place("unused", text.format(**names), self._flow.begin.get(call))
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
             return self._bare_calls.find(calls[-1])

@@ -158,16 +158,9 @@ def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
     ]
     if numbers:
         first = facts.parameters[numbers[0]]
-        names = join_list(first.names)
+        text = _("One parameter has several names: {names}. Its gradient is the sum over all its uses.")
         more = _("The same holds for {count} more.").format(count=len(numbers) - 1) if len(numbers) > 1 else ""
-        sentence = join_sentences(
-            [
-                _("One parameter has several names: {names}. Its gradient is the sum over all its uses.").format(
-                    names=names
-                ),
-                more,
-            ]
-        )
+        sentence = join_sentences([text.format(names=join_list(first.names)), more])
         yield Finding(facts.accumulations(numbers[0])[0].step, "shared", sentence, "remark")
 
 

@@ -191,21 +191,11 @@ def _check_log(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     least = -1 if ops.op_name(node) == "Log1P" else 0
     if minimum(value) < least:
-        yield OpCause(
-            "nan",
-            _("takes the logarithm of numbers below {least}, the smallest {low}").format(
-                least=least, low=format_number(minimum(value), 4)
-            ),
-        )
+        text = _("takes the logarithm of numbers below {least}, the smallest {low}")
+        yield OpCause("nan", text.format(least=least, low=format_number(minimum(value), 4)))
     if value is not None and (value.min == least or (least == 0 and value.zero)):
-        yield OpCause(
-            "inf",
-            (
-                _("takes log1p of -1, the logarithm of 0, which is -Inf")
-                if least
-                else _("takes the logarithm of 0, which is -Inf")
-            ),
-        )
+        text = _("takes log1p of -1, the logarithm of 0, which is -Inf")
+        yield OpCause("inf", text if least else _("takes the logarithm of 0, which is -Inf"))
 
 
 def _check_arc(ops: ForwardOps, node: int) -> Iterator[OpCause]:
@@ -220,12 +210,8 @@ def _check_arc(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 def _check_root(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     if minimum(value) < 0:
-        yield OpCause(
-            "nan",
-            _("takes the square root of negative numbers, the smallest {low}").format(
-                low=format_number(minimum(value), 4)
-            ),
-        )
+        text = _("takes the square root of negative numbers, the smallest {low}")
+        yield OpCause("nan", text.format(low=format_number(minimum(value), 4)))
     if value is not None and value.zero and ops.op_name(node) == "Rsqrt":
         yield OpCause("inf", _(_DIVIDES_BY_ZERO))
 
@@ -240,12 +226,8 @@ def _check_exponential(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     result = ops.saved_tensor(node, "result")
     if result is not None and holds_inf(result):
         limit = format_number(math.log(largest_number(result.dtype)), 3)
-        yield OpCause(
-            "inf",
-            _("takes the exponential of numbers above {largest}, which is too large for {dtype}").format(
-                largest=limit, dtype=result.dtype
-            ),
-        )
+        text = _("takes the exponential of numbers above {largest}, which is too large for {dtype}")
+        yield OpCause("inf", text.format(largest=limit, dtype=result.dtype))
 
 
 def _check_division(ops: ForwardOps, node: int) -> Iterator[OpCause]:
@@ -269,14 +251,11 @@ def _check_product(ops: ForwardOps, node: int) -> Iterator[OpCause]:
         if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
             yield OpCause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(x if x else y)), needs_inf=True)
         elif one is not None and other is not None and _overflows(x, y, one.dtype, other.dtype):
-            limit = format_largest(one.dtype)
-            factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
-            yield OpCause(
-                "inf",
-                _(
-                    "multiplies numbers ({x} and {y}) whose product is beyond {largest}, the largest number of {dtype}"
-                ).format(largest=limit, dtype=one.dtype, **factors),
+            text = _(
+                "multiplies numbers ({x} and {y}) whose product is beyond {largest}, the largest number of {dtype}"
             )
+            factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
+            yield OpCause("inf", text.format(largest=format_largest(one.dtype), dtype=one.dtype, **factors))
 
 
 def _check_sum(ops: ForwardOps, node: int) -> Iterator[OpCause]:
@@ -297,12 +276,8 @@ def _check_power(ops: ForwardOps, node: int) -> Iterator[OpCause]:
         pairs = iter(((minimum(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in pairs:
         if x < 0 and math.isfinite(y) and y != int(y):
-            yield OpCause(
-                "nan",
-                _("raises a negative number, {low}, to the power {exponent}").format(
-                    low=format_number(x, 4), exponent=format_number(y)
-                ),
-            )
+            text = _("raises a negative number, {low}, to the power {exponent}")
+            yield OpCause("nan", text.format(low=format_number(x, 4), exponent=format_number(y)))
         elif x == 0 and y < 0:
             yield OpCause("inf", _("raises 0 to the power {exponent}").format(exponent=format_number(y)))
     if base is not None and exponent == _SQUARE:
@@ -378,13 +353,9 @@ def _check_cast(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     magnitude = largest(value)
     if ops.nodes == [node] and math.isfinite(magnitude) and _exceeds(magnitude, ops.dtype):
-        limit = format_largest(ops.dtype)
-        yield OpCause(
-            "inf",
-            _("turns {far} into {dtype}, whose largest number is {largest}").format(
-                largest=limit, dtype=ops.dtype, far=format_number(magnitude)
-            ),
-        )
+        text = _("turns {far} into {dtype}, whose largest number is {largest}")
+        names = {"largest": format_largest(ops.dtype), "dtype": ops.dtype, "far": format_number(magnitude)}
+        yield OpCause("inf", text.format(**names))
 
 
 _CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[OpCause]]] = {

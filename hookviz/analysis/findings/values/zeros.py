@@ -199,17 +199,11 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     if step.kind != "compute":
         here = _("The gradient becomes 0 here: {sentence} {behind}").format(sentence=step.sentence, behind=behind)
         shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
-        more = (
-            [
-                _(
-                    "The edit in place also set to 0 what shares the memory: the gradient of {on}. Return a new "
-                    "tensor from the hook instead."
-                ).format(on=join_list(shared))
-            ]
-            if shared
-            else []
+        text = _(
+            "The edit in place also set to 0 what shares the memory: the gradient of {on}. Return a new tensor from "
+            "the hook instead."
         )
-        return join_sentences([here, *more])
+        return join_sentences([here, *([text.format(on=join_list(shared))] if shared else [])])
     node = step.row.own_node
     names = {"on": statistics.describe_node(node), "before": format_values(step.before), "behind": behind}
     sentence = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros on. {behind}").format(**names)
