@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from hookviz.analysis.alignment import match_graphs
-from hookviz.support.messages import N_, _, join_first, join_list
+from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
 from hookviz.support.table import ShownRow
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, Step, TraceData
 from hookviz.trace.hook_facts import name_of_kind
@@ -122,33 +122,28 @@ def _summarise(
     """The sentence that sums up a comparison."""
     if not rows:
         return _("No gradient differs between the two traces.")
+    count = _("Gradients that differ: {count}.").format(count=len(rows))
     if first is not None and first.hook is not None:
         which = _(_THIS_TRACE) if first.trace is this else _(_OTHER_TRACE)
-        arguments = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
+        text = _(
+            "They differ before any observed hook changes one. The first hook to receive such a gradient is {where}."
+        )
         if is_cause:
-            text = N_(
-                "Gradients that differ: {count}. The difference begins with {hook} on {on}, step {step} of {which}."
-            )
+            text = _("The difference begins with {where}.")
         elif first.kind in FORWARD_HOOK_KINDS:
-            text = N_(
-                "Gradients that differ: {count}. The values of the forward differ, too. The first hook to receive such "
-                "a value is {hook} on {on}, step {step} of {which}."
-            )
-        else:
-            text = N_(
-                "Gradients that differ: {count}. They differ before any observed hook changes one. The first "
-                "hook to receive such a gradient is {hook} on {on}, step {step} of {which}."
-            )
-        return _(text).format(count=len(rows), **arguments)
+            text = _("The values of the forward differ, too. The first hook to receive such a value is {where}.")
+        where = _("{hook} on {on}, step {step} of {which}")
+        names = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
+        return join_sentences([count, text.format(where=where.format(**names))])
     if has_hooks:
-        return _("Gradients that differ: {count}. No observed hook causes the difference.").format(count=len(rows))
+        return join_sentences([count, _("No observed hook causes the difference.")])
     earliest = min(rows, key=_step_index)
     which = _(_OTHER_TRACE) if earliest.steps[0] is None else _(_THIS_TRACE)
-    return _(
-        "Gradients that differ: {count}. No hook ran in either trace, so the programs themselves "
-        "differ, in their numbers or in the gradient that they begin with. The first gradient that "
-        "differs is that of {on}, step {step} of {which}."
-    ).format(count=len(rows), on=earliest.on, step=_step_index(earliest) + 1, which=which)
+    text = _(
+        "No hook ran in either trace, so the programs themselves differ, in their numbers or in the gradient that they "
+        "begin with. The first gradient that differs is that of {on}, step {step} of {which}."
+    )
+    return join_sentences([count, text.format(on=earliest.on, step=_step_index(earliest) + 1, which=which)])
 
 
 def _iter_sides(
@@ -168,11 +163,9 @@ def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") 
                 return _(
                     "An unknown hook changed the gradient of {on}, step {step} of {which}: it may be the cause."
                 ).format(on=step.on, step=step.index + 1, which=which)
-    return (
-        ""
-        if this_steps.all_observed and other_steps.all_observed
-        else _("Not every hook of the two runs was observed: an unobserved hook may be the cause.")
-    )
+    if this_steps.all_observed and other_steps.all_observed:
+        return ""
+    return _("Not every hook of the two runs was observed: an unobserved hook may be the cause.")
 
 
 def _describe_aside(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:

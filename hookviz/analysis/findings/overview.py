@@ -140,11 +140,8 @@ def _list_unexamined(trace: TraceData) -> list[str]:
         parts.append(_("gradients whose numbers are not known ({count})").format(count=f"{count:,}"))
     devices = sorted({value[2] for value in trace.values} - {"", "cpu", "meta"})
     if devices:
-        parts.append(
-            _("on {devices}, frozen parameters and whether gradients are 0 at a step").format(
-                devices=", ".join(devices)
-            )
-        )
+        text = _("on {devices}, frozen parameters and whether gradients are 0 at a step")
+        parts.append(text.format(devices=", ".join(devices)))
     return parts
 
 

@@ -157,20 +157,17 @@ class Explainer:
     def _verify(self, formula: str, names: Mapping[str, Any], value: Any, text: str) -> tuple[Verdict, str]:
         """Whether a formula, whose ``text`` is for people, gives the recorded gradient ``value``, and a remark."""
         verify = load_verifier()
-        if self._is_redacted or verify is None:
-            return SYMBOLS, (
-                _("No values: the numbers are left out of this page.")
-                if self._is_redacted
-                else _("No values: they need PyTorch, which is not installed.")
-            )
+        if self._is_redacted:
+            return SYMBOLS, _("No values: the numbers are left out of this page.")
+        if verify is None:
+            return SYMBOLS, _("No values: they need PyTorch, which is not installed.")
         try:
             notes = verify(formula, names, value)
         except Missing as missing:
             return SYMBOLS, _(_MISSING_VALUES[str(missing)])
         except Exception as error:  # torch cannot compute with such values
-            return UNEXPLAINED, _("The formula could not be computed with these values ({error}).").format(
-                error=type(error).__name__
-            )
+            text = _("The formula could not be computed with these values ({error}).")
+            return UNEXPLAINED, text.format(error=type(error).__name__)
         if notes is None:
             return UNEXPLAINED, _("{formula} does not give the recorded gradient.").format(formula=text)
         return EXPLAINED, join_sentences([note.text for note in notes])
@@ -224,19 +221,17 @@ class Explainer:
         computed_at = None if node is None else self.trace.lookup.compute_steps.get((step.pass_id, node))
         reason = None if computed_at is None else self._explain_sent(computed_at, slot)
         if reason is None:
+            verdict: Verdict = EXPLAINED if node is None else UNEXPLAINED
             note = _("the seed") if node is None else _(_UNSEEN)
-            return Reason(
-                step.on, "", format_values(value), value, None, EXPLAINED if node is None else UNEXPLAINED, note
-            )
+            return Reason(step.on, "", format_values(value), value, None, verdict, note)
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
         edit = self._find_edit(step)
         if edit is not None and edit.after == index:
             return self._explain_edit(step, edit)
-        note = _("{op} computed {before}; then a hook of the node turned it into {after}.").format(
-            before=format_values(reason.value), after=format_values(value), op=self.trace.name(node)
-        )
-        return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=note)
+        text = _("{op} computed {before}; then a hook of the node turned it into {after}.")
+        names = {"op": self.trace.name(node), "before": format_values(reason.value), "after": format_values(value)}
+        return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=text.format(**names))
 
     def _explain_accumulation(self, step: Step) -> Reason:
         """The reason for a ``.grad``: the sum of the old ``.grad`` and the gradient that arrived last."""

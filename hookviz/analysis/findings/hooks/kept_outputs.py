@@ -85,9 +85,7 @@ def _find_edited(
         line=(hooks[0].line or 1) + kept.value.lineno - 1,
         file=hooks[0].file,
         line_role="hook",
-        cause=_("{code} has the same memory as the output, so that the output of {editor} is left there.").format(
-            **names
-        ),
+        cause=_("{code} has the same memory as the output: that of {editor} is left there.").format(**names),
         advice=_("Keep a copy with clone(), or let {editor} make a new tensor (inplace=False).").format(**names),
         hooks=hooks,
     )

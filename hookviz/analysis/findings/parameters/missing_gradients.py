@@ -10,6 +10,7 @@ from hookviz.analysis.findings.parameters.places import CUTS, FOLLOW_OPS, LIKELY
 from hookviz.support.messages import MAX_NAMED, N_, _, join_first, join_list, join_sentences
 from hookviz.support.source_code import CodePlace, describe_place
 from hookviz.trace import MODULE_HOOK_KINDS, CutKind, CutRow, Hook, MissingRow, TraceData
+from hookviz.trace.hooks import shared_label
 
 _CUTS = {
     "graph": N_("{op} returns a tensor without a graph: no gradient goes back through it."),
@@ -214,6 +215,14 @@ def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
     if any(" " in name for name in owners):  # what these words begin with is no module
         return join_first(owners)
     return join_names(owners, N_("{count} tensors in {on}"))
+
+
+def tell_same(hooks: Sequence[Hook]) -> list[str]:
+    """Say that what is said of the first of some equal hooks holds for the others, too."""
+    if not hooks[1:]:
+        return []
+    others = join_owners(hooks, (hook.on for hook in hooks[1:]))
+    return [_("The same holds for {hook} on {others}.").format(hook=shared_label(hooks), others=others)]
 
 
 def _describe_holder(names: tuple[str, ...], prefix: str, count: int, many: str, one: str) -> str:

@@ -44,19 +44,16 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
     written = sorted(step for steps in still.values() for step in steps)
     passes = tuple(sorted({facts.trace.rows[step].pass_id for step in written}))
     more = _("{on} and {count} more").format(on=names[0], count=f"{len(names) - 1:,}")
+    computed = pluralize(len(passes), _("{count} pass"), _("{count} passes"))
     sentence = _("{passes} computed gradients of {on}, which kept their numbers.")
+    cause = _("{code} gives the name {name} to a new tensor, and leaves the parameter as it is.")
     finding = Finding(
         written[0],
         "rebound",
-        sentence.format(
-            passes=pluralize(len(passes), _("{count} pass"), _("{count} passes")),
-            on=more if len(names) > 1 else names[0],
-        ),
+        sentence.format(passes=computed, on=more if len(names) > 1 else names[0]),
         "warning",
         passes,
-        cause=_("{code} gives the name {name} to a new tensor, and leaves the parameter as it is.").format(
-            code=lost[0].code, name=lost[0].name
-        ),
+        cause=cause.format(code=lost[0].code, name=lost[0].name),
         advice=_advise(lost[0].name),
         parameters=names,
     )

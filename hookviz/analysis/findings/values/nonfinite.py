@@ -312,11 +312,9 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
     slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
     place = statistics.trace.edges.get((row.own_node, slot))
     to = "None" if place is None else statistics.trace.name(*place)
-    after = format_values(statistics.trace.value(sent[slot]))
-    on = statistics.describe_node(row.own_node)
-    sentence = _("{what} begins at {on}: it takes the gradient {before} and sends {after} to {to}.").format(
-        on=on, what=what, before=format_values(step.before), after=after, to=to
-    )
+    names = {"on": statistics.describe_node(row.own_node), "what": what, "to": to}
+    names |= {"before": format_values(step.before), "after": format_values(statistics.trace.value(sent[slot]))}
+    sentence = _("{what} begins at {on}: it takes the gradient {before} and sends {after} to {to}.").format(**names)
 
     def may_be_cause(index: int) -> bool:
         value = statistics.value(index)
@@ -331,6 +329,5 @@ def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable
     rows = (row for row in statistics.trace.saved if row.pass_id == statistics.pass_id and row.node == node)
     for row in rows:
         if isinstance(row.value, int) and may_be_cause(row.value):
-            yield _("In the forward pass, the node saved {name}: {value}.").format(
-                name=row.name, value=statistics.value(row.value).text(40)
-            )
+            text = _("In the forward pass, the node saved {name}: {value}.")
+            yield text.format(name=row.name, value=statistics.value(row.value).text(40))
