@@ -39,8 +39,6 @@ _WALKED_TWICE = "backward through the graph a second time"
 _EDITED = "modified by an inplace operation"
 _OF_FORM = ("AttributeError", "RuntimeError", "TypeError", "ValueError")
 """What code raises that was given something of another form than it takes."""
-_MAX_NAMED = 3
-"""A sentence names at most this many pieces of code that edit in place."""
 
 
 _UPDATE = N_("Call scaler.update() once in each round, after the steps of all optimizers.")
@@ -380,7 +378,7 @@ def _describe_editing_code(trace: TraceData, node: int) -> str:
     found = sorted({piece for region in regions for piece in _list_edits(trace, region)})
     if not found:
         return ""
-    named = join_first([f"{text} ({describe_place(file or None, line)})" for file, line, text in found], _MAX_NAMED)
+    named = join_first([f"{text} ({describe_place(file or None, line)})" for file, line, text in found])
     return _("Code there that may edit it in place: {code}.").format(code=named)
 
 

@@ -83,8 +83,6 @@ def _add_copies(missed: Place | None, copies: Place | None) -> Place | None:
     return missed._replace(sentence=join_sentences([missed.sentence, copies.sentence]))
 
 
-MAX_NAMED = 4
-"""A sentence names at most so many optimizers."""
 _NOT_CALLED = ("bypassed", "bypassed.inner", "discarded", "never_called", "not_called", "owner_not_called")
 """The causes of which the text of the program, or another call, may show more."""
 
@@ -430,7 +428,7 @@ def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None if hook.steps else Cause("no_step", {"on": hook.on})
     others = {trace.optimizers[trace.rows[row.step].optimizer or 0]: row.step for row in reversed(trace.updates)}
     step = min(others.values())
-    listed = join_first([f"{one.name} ({one.kind})" for one in reversed(others)], MAX_NAMED)
+    listed = join_first([f"{one.name} ({one.kind})" for one in reversed(others)])
     return Cause("no_step.other", {"class": hook.owner, "others": listed, "step": f"{step + 1:,}"}, step)
 
 

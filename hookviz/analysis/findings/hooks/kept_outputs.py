@@ -12,8 +12,6 @@ from hookviz.support.messages import _, join_first
 from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
-MAX_NAMED = 3
-"""How many owners a finding names."""
 _ADDING = ("append", "appendleft", "add", "insert", "put", "setdefault", "__setitem__")
 """Methods that add their last argument to a container."""
 _KEEPING = (*_ADDING[:2], "insert", "setdefault", "__setitem__")
@@ -72,7 +70,7 @@ def _find_edited(
         return
     names = {
         "hook": hooks[0].label,
-        "on": join_first([hook.on for hook in hooks], MAX_NAMED),
+        "on": join_first([hook.on for hook in hooks]),
         "editor": trace.plain_call(editors[value]),
         "code": ast.unparse(kept.value),
     }
@@ -167,7 +165,7 @@ def _make_overwritten(trace: TraceData, steps: list[int], store: Store) -> Findi
     hooks = list_fired(trace, steps)
     names = {
         "hook": hooks[0].label,
-        "on": join_first([hook.on for hook in hooks], MAX_NAMED),
+        "on": join_first([hook.on for hook in hooks]),
         "code": ast.unparse(store.target),
         "count": f"{len(steps):,}",
     }

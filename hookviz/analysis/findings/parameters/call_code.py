@@ -23,8 +23,6 @@ from hookviz.trace.traversal import iter_enclosing_calls
 
 FileCode = tuple[str | None, CuttingCode]
 """A file, and a piece of code in it that can cut."""
-MAX_NAMED = 5
-"""How many pieces of code a sentence names."""
 Region = tuple[int, Lines]
 """The index of a source, and some lines of it."""
 
@@ -260,7 +258,7 @@ def _is_in(region: Region, function: Region) -> bool:
 def describe_code(reading: Reading) -> str:
     """Name the code that can cut the graph, all of it or the first of several, and a function that may cut as well."""
     code, other = reading
-    named = join_first([f"{one.text} ({describe_place(file, one.line)})" for file, one in code], MAX_NAMED)
+    named = join_first([f"{one.text} ({describe_place(file, one.line)})" for file, one in code])
     text = _("Code there that can cut the graph: {code}.").format(code=named)
     more = [_("What {other}() does was not looked into.").format(other=other)] if other else []
     return join_sentences([text, *more])

@@ -48,15 +48,11 @@ def _place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
     all_rows = [trace.cut_rows[index] for index in indexes]
     rows = [row for row in all_rows if not _is_without_graph(row)] or all_rows
     sentences = list(dict.fromkeys(_explain_cut(row) for row in rows))
-    more = (
-        [_("{count} more ops cut the graph.").format(count=len(sentences) - MAX_CUTS)]
-        if len(sentences) > MAX_CUTS
-        else []
-    )
+    rest = _("{count} more ops cut the graph.").format(count=len(sentences) - MAX_CUTS)
     steps = [row.step for row in rows if row.step is not None]
     lines = {None if row.line is None else CodePlace(row.file, row.line) for row in rows}
     code = lines.pop() if len(lines) == 1 else None
-    text = join_sentences([*sentences[:MAX_CUTS], *more])
+    text = join_sentences([*sentences[:MAX_CUTS], *([rest] if sentences[MAX_CUTS:] else [])])
     kinds = {row.kind for row in rows if _is_without_graph(row)}
     return Place(kinds.pop() if len(kinds) == 1 else "op", text, min(steps, default=None), code)
 

@@ -16,8 +16,6 @@ from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
-MAX_NAMED = 3
-"""A sentence names at most so many modules."""
 _NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
 _FUNCTIONAL = ("F", "functional")
 """Names under which a program knows ``torch.nn.functional``."""
@@ -175,7 +173,7 @@ def _find_used_passes(facts: TrainingFacts) -> dict[int, set[str]]:
 
 def _name_modules(trace: TraceData, modules: Iterable[int]) -> str:
     """Name some modules, each once."""
-    return join_first([trace.module(module) for module in dict.fromkeys(modules)], MAX_NAMED)
+    return join_first([trace.module(module) for module in dict.fromkeys(modules)])
 
 
 # -- dropouts that know no mode

@@ -11,7 +11,7 @@ from hookviz.analysis.findings.values.op_lines import find_backward_line, find_o
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import find_saturation
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
-from hookviz.analysis.findings.values.zeros import MAX_NAMED, find_zeros
+from hookviz.analysis.findings.values.zeros import find_zeros
 from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TensorRow, TraceData
@@ -201,7 +201,7 @@ def _say_stuck(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Pass
     text = _("In each pass {names} got a gradient of 0: after {count} steps, they never learned.")
     if finding.zeros and is_same:
         text = _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
-    more = text.format(count=count, names=join_first(stuck, MAX_NAMED))
+    more = text.format(count=count, names=join_first(stuck))
     return finding._replace(sentence=join_sentences([finding.sentence, more]), severity="warning")
 
 

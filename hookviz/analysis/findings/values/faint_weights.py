@@ -21,7 +21,6 @@ CHAIN_FACTOR = 1e3
 FEWEST_WEIGHTS = 3
 FAINT = 1e-10
 """A weight gets hardly any gradient if its root mean square is below this part of the median of all weights."""
-_MAX_NAMED = 3
 
 
 class WeightGradient(NamedTuple):
@@ -113,7 +112,7 @@ def find_faint_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
         "Hardly any gradient comes to {names}: a root mean square of {rms}, where the median of all weights is {usual}."
     )
     numbers = {"rms": format_number(faint[0].rms, 3), "usual": format_number(usual, 3)}
-    sentence = text.format(names=join_first([weight.name for weight in faint], _MAX_NAMED), **numbers)
+    sentence = text.format(names=join_first([weight.name for weight in faint]), **numbers)
     flat = _find_flat(statistics, faint)
     if flat is None:
         yield PassFinding(faint[0].step, "vanishing", sentence, "remark")

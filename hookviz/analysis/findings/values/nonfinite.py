@@ -208,11 +208,9 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
     names = {"module": statistics.describe_module(row.own_call), "what": name_of_kind(kind)}
     is_without_graph = call.takes_grad is False
     is_given = is_without_graph and call.parent is None
-    text = (
-        _("{module} is called with {what}.")
-        if is_given
-        else _("{module} is called with {what}, although no module recorded before it returned any.")
-    )
+    text = _("{module} is called with {what}.")
+    if not is_given:
+        text = _("{module} is called with {what}, although no module recorded before it returned any.")
     sentences = [text.format(**names), *describe_arguments(statistics, row)]
     origin = find_forward_origin(statistics, kind)
     if is_without_graph:

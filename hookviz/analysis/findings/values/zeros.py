@@ -14,7 +14,7 @@ from hookviz.analysis.findings.values.zero_causes import (
     explain_zeros,
     list_zero_parameters,
 )
-from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
 from hookviz.trace.values import as_tuple
@@ -130,8 +130,6 @@ def _list_shared(statistics: PassStatistics, step: int) -> list[int]:
     return [row.own_node for row in rows if _has_zero_norm(statistics, row.after)]
 
 
-MAX_NAMED = 3
-"""A sentence names at most so many leaves."""
 # fmt: off
 _FLAT_OPS = {
     "Relu", "Threshold", "LeakyRelu", "Prelu", "Elu", "Celu", "Selu", "Gelu", "Silu", "Mish", "Softplus",
@@ -185,12 +183,8 @@ def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
 
 
 def _describe_leaves(names: list[str]) -> str:
-    """Say which leaves get a gradient of 0: all of a few, or the first of many."""
-    listed, more = join_list(names[:MAX_NAMED]), len(names) - MAX_NAMED
-    if more > 0:
-        text = _("Beyond it, a gradient of 0 goes to {on} and {count} more.")
-        return text.format(on=listed, count=f"{more:,}")
-    return _("Beyond it, a gradient of 0 goes to {on}.").format(on=listed)
+    """Say which leaves get a gradient of 0."""
+    return _("Beyond it, a gradient of 0 goes to {on}.").format(on=join_first(names))
 
 
 def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -> str:
