@@ -708,7 +708,7 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     return trace
 
 
-@because("weight_norm", "the output of net.a.parametrizations.weight.0")
+@because("parametrized", "the output of net.a.parametrizations.weight.0")
 def weight_is_computed_by_the_parametrization_of_weight_norm(net: Net) -> Trace:
     nn.utils.parametrizations.weight_norm(net.a)
     with hv.record() as trace:
@@ -717,7 +717,7 @@ def weight_is_computed_by_the_parametrization_of_weight_norm(net: Net) -> Trace:
     return trace
 
 
-@because("weight_norm", "the output of WeightNormInterfaceBackward0")
+@because("parametrized", "the output of WeightNormInterfaceBackward0")
 def weight_is_computed_by_the_hook_of_weight_norm(net: Net) -> Trace:
     nn.utils.weight_norm(net.a)
     with hv.record(net) as trace:

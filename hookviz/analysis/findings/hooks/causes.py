@@ -4,7 +4,6 @@ A rule looks at one hook and returns its cause, or None if what was recorded spe
 it needs: if they were not observed as a whole, the cause is open, and the hook has the cause for which they were not.
 """
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -314,26 +313,14 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 # -- tensors
 
 
-def _weight_norm(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    """It is a weight that weight_norm computed for one forward."""
-    weight = _WEIGHT_NORM_PATH.sub("", hook.made_from)
-    if hook.in_graph or weight == hook.made_from or not hook.made_by.startswith("WeightNorm"):
-        return None
-    return Cause("weight_norm", {"on": hook.on, "weight": weight, "parameter": hook.made_from})
-
-
-_WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.original\d$|_v$")
-"""What the path of a parameter of weight_norm has more than that of the weight, with either implementation."""
-
-
 def _parametrized(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It is what a parametrization, such as spectral_norm, computed at one access of the attribute."""
-    trace = timeline.trace
+    """It is what weight_norm or another parametrization computed for one forward, or one access of the attribute."""
+    trace, parameter = timeline.trace, hook.made_from if hook.made_by.startswith("WeightNorm") else ""
     calls = [] if hook.returned is None else [*iter_enclosing_calls(trace, hook.returned.call)]
     kinds = [trace.modules[trace.calls[call].module].kind for call in calls]
-    if "ParametrizationList" not in kinds or hook.in_graph or not hook.passes:
-        return None
-    return Cause("parametrized", {"on": hook.on, "parametrization": kinds[0].removeprefix("_")})
+    if not parameter and "ParametrizationList" in kinds and hook.passes:
+        parameter = "parametrizations.weight.original"
+    return Cause("parametrized", {"on": hook.on, "parameter": parameter}) if parameter and not hook.in_graph else None
 
 
 def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
@@ -457,7 +444,7 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES),
     ),
     "tensor": (
-        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_parametrized, _PASSES),
+        Rule(_removed, _PASSES), Rule(_discarded), Rule(_parametrized, _PASSES),
         Rule(_frozen), Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
         Rule(in_graph_of_transform, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES),
         Rule(_owner_not_called, _GRAPHS), Rule(transformed_tensor, _GRAPHS), Rule(_substituted, _GRAPHS),

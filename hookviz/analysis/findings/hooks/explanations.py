@@ -160,22 +160,13 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("Register the hook on the tensor that {root} is computed from, or use {on} from there on."),
         is_unrelated=True,
     ),
-    "weight_norm": Explanation(
-        "substituted",
-        N_(
-            "weight_norm computes {weight} anew for each forward: the tensor that {hook} was registered on is"
-            " not the one that the forward used."
-        ),
-        N_("Register the hook on {parameter}."),
-        is_unrelated=True,
-    ),
     "parametrized": Explanation(
         "substituted",
         N_(
-            "{on} is what {parametrization} computed when the attribute was read once. Each access computes it anew, "
-            "and the passes used other tensors."
+            "{on} is computed anew for each forward, or each time the attribute is read: the tensor that {hook} was "
+            "registered on is not one that the passes used."
         ),
-        N_("Register the hook on the parameter that it is computed from: parametrizations.weight.original."),
+        N_("Register the hook on the parameter that it is computed from: {parameter}."),
     ),
     "substituted": Explanation(
         "substituted",
