@@ -330,11 +330,8 @@ def _largest_difference(one: Value | None, other: Value | None) -> float | None:
     pairs: list[tuple[complex, complex]] = [(one.norm, other.norm)]
     if one.shape == other.shape and one.tolist() is not None and other.tolist() is not None:
         pairs = list(zip(flatten_numbers(one.tolist()), flatten_numbers(other.tolist()), strict=True))
-    return max((_distance(*pair) for pair in pairs), default=0.0, key=lambda distance: (math.isnan(distance), distance))
-
-
-def _distance(x: complex, y: complex) -> float:
-    return 0.0 if is_same_value((x,), (y,)) else abs(x - y)
+    distances = (0.0 if is_same_value((x,), (y,)) else abs(x - y) for x, y in pairs)
+    return max(distances, default=0.0, key=lambda distance: (math.isnan(distance), distance))
 
 
 # -- the first firing that differs

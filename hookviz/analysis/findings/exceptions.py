@@ -17,6 +17,7 @@ from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.ops import PARTS, VIEWS
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.parameters.none_gradients import find_backward
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.analysis.findings.training.program_calls import find_pass_line
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
@@ -24,7 +25,6 @@ from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.support.source_code import describe_place, read_place
 from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData, UpdateRow
-from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import as_tuple
@@ -282,8 +282,7 @@ def _describe_making(trace: TraceData, node: int) -> str:
 
 def _describe_own_backward(trace: TraceData, node: int, pass_id: int) -> str:
     """Say where the backward of a custom autograd.Function begins."""
-    saved = trace.lookup.saved(pass_id, node)
-    place = next((read_place(str(one.plain)) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None)
+    place = find_backward(trace, pass_id, node)
     return "" if place is None else _("Its backward begins at {where}.").format(where=place.where)
 
 

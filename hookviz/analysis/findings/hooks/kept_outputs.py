@@ -59,11 +59,8 @@ def _find_edited(
         return
     same = _SAME_ON_CPU if trace.values[value][2] == "cpu" else _SAME_MEMORY
     text = ast.unparse(parse_hook(hooks[0]) or ast.Module([], []))
-    once = (
-        one
-        for one in stores
-        if text.count(ast.unparse(_get_root(one.target))) == 1 and not _is_used_later(one, hooks[0])
-    )
+    roots = ((one, one.target.value if isinstance(one.target, ast.Subscript) else one.target) for one in stores)
+    once = (one for one, root in roots if text.count(ast.unparse(root)) == 1 and not _is_used_later(one, hooks[0]))
     once = (one for one in once if one.method in ("", *_KEEPING))
     kept = next((one for one in once if _shows(one.value, _name_output(hooks[0]), same)), None)
     if kept is None:
@@ -205,11 +202,6 @@ def _list_stores(hook: Hook) -> Iterator[Store]:
         is_computed_from = not used.isdisjoint(_list_owners(store.target))
         if used & given and not roots & local and not is_computed_from:
             yield store
-
-
-def _get_root(target: ast.expr) -> ast.expr:
-    """Return the container of an item, or the object and name of an attribute."""
-    return target.value if isinstance(target, ast.Subscript) else target
 
 
 def _list_owners(target: ast.expr) -> set[str]:

@@ -132,9 +132,8 @@ def _list_indexes(trace: TraceData, steps: list[int]) -> list[int]:
 
 
 def _describe_cause(on: str, count: str, where: str) -> str:
-    if not where:
-        return _("It was registered {count} times on {on}.").format(count=count, on=on)
-    return _("It was registered {count} times on {on}, at {where}.").format(count=count, on=on, where=where)
+    at = _(" ({where})").format(where=where) if where else ""
+    return _("It was registered {count} times on {on}{where}.").format(count=count, on=on, where=at)
 
 
 # -- hooks that a copy of their module has, too

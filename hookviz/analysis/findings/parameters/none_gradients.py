@@ -4,7 +4,7 @@ from functools import cached_property
 
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.support.messages import _, join_sentences
-from hookviz.support.source_code import read_place
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.values import as_tuple
@@ -44,15 +44,10 @@ class NoneGradients:
         row = self.trace.rows[step]
         target = next((end for _ignored, end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
         names = {"on": self.trace.name(row.node), "target": describe_node(self.trace, target), "step": f"{step + 1:,}"}
-        where = self._find_backward(row)
+        begin = find_backward(self.trace, row.pass_id, row.own_node)
         text = _("{on} got a gradient and returned None for {target} (step {step}): no gradient goes on from there.")
-        more = [] if where is None else [_("Its backward begins at {where}.").format(where=where)]
-        return Place(NONE_RETURNED, join_sentences([text.format(**names), *more]), step, read_place(where))
-
-    def _find_backward(self, row: StepRow) -> str | None:
-        """Return file and line of the backward of a custom Function."""
-        saved = self.trace.lookup.saved(row.pass_id, row.own_node)
-        return next((str(one.plain) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None)
+        more = [] if begin is None else [_("Its backward begins at {where}.").format(where=begin.where)]
+        return Place(NONE_RETURNED, join_sentences([text.format(**names), *more]), step, begin)
 
     def _culprits_of(self, pass_id: int) -> dict[int, int]:
         """Node that got no gradient → the step in which a node before it returned None."""
@@ -93,6 +88,12 @@ class NoneGradients:
         sent = as_tuple(row.after)
         edges = self.trace.lookup.next_nodes.get(row.own_node, ())
         return [(slot, end) for slot, end in edges if slot >= len(sent) or sent[slot] is None]
+
+
+def find_backward(trace: TraceData, pass_id: int, node: int) -> CodePlace | None:
+    """Return where the backward of a custom autograd.Function begins; None for another node."""
+    saved = trace.lookup.saved(pass_id, node)
+    return read_place(next((str(one.plain) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None))
 
 
 def is_without_gradient(values: object) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from hookviz.analysis.findings.ops import LOGARITHMS
 from hookviz.analysis.findings.values.op_causes import ForwardOps, contains_kind, holds_inf
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import N_, _
@@ -74,12 +75,12 @@ def _is_spoiled(statistics: PassStatistics, node: int, slot: int) -> bool:
 _SLOPES = {
     "Sqrt": ("result", N_("It divides by the result of the forward: the square root has no finite slope at 0.")),
     **dict.fromkeys(
-        ("Log", "Log2", "Log10"),
+        LOGARITHMS,
         ("self", N_("It divides by the input of the forward: the logarithm has no finite slope at 0.")),
     ),
 }
 """Op with a slope that is infinite at 0 → what it saved, and why the slope is infinite."""
-_INFINITE_AT_0 = ("Log", "Log2", "Log10", "Reciprocal", "Rsqrt")
+_INFINITE_AT_0 = (*LOGARITHMS, "Reciprocal", "Rsqrt")
 _EXPLANATIONS: dict[str, Callable[[ForwardOps, int], Iterator[str]]] = {
     **dict.fromkeys(_SLOPES, _explain_slope),
     **dict.fromkeys(("Div", "Reciprocal"), _explain_division),

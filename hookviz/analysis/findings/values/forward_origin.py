@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.ops import SOFTMAXES
 from hookviz.analysis.findings.values.bounds import Bounds
 from hookviz.analysis.findings.values.given_values import describe_given, find_entry
 from hookviz.analysis.findings.values.op_causes import (
@@ -28,7 +29,6 @@ from hookviz.trace import NodeOutput, TraceData
 from hookviz.trace.training_rows import UpdateRow
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
-_SOFTMAXES = ("Softmax", "LogSoftmax")
 FEWEST_OPS = 5
 FACTOR_OF_OPS = 1e6
 """The numbers of a forward grew if each of so many ops made larger ones than the one before, by this factor in all."""
@@ -105,7 +105,7 @@ def _find_source(ops: ForwardOps, node: int) -> tuple[int, str] | None:
     """Return the only op that can have made the NaN or Inf of an op, and how; None if that is not clear."""
     bounds = Bounds(ops)
     source = bounds.find_source(node)
-    is_mask = source is not None and ops.op_name(source) == "MaskedFill" and ops.op_name(node) in _SOFTMAXES
+    is_mask = source is not None and ops.op_name(source) == "MaskedFill" and ops.op_name(node) in SOFTMAXES
     if source is not None and is_mask:
         return source, _("leaves whole rows nothing but what it fills in, and the softmax of -Inf alone is NaN")
     described = None if source is None else bounds.describe_product(source)

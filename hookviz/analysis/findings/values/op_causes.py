@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hookviz.analysis.findings.ops import LOGARITHMS, SOFTMAXES
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.torchless_numbers import (
     broadcast_pairs,
@@ -22,8 +23,6 @@ _INF_BY_INF = N_("divides Inf by Inf")
 _ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
 _SQUARE = 2
 _MASKS = ("MaskedFill", "Where")
-_SOFTMAXES = ("LogSoftmax", "Softmax")
-_LOGARITHMS = ("Log", "Log2", "Log10", "Log1P")
 
 
 class OpCause(NamedTuple):
@@ -70,7 +69,7 @@ class ForwardOps:
 
     def _is_mask(self, node: int) -> bool:
         users = self.statistics.users.get(node, []) if self.op_name(node) == "MaskedFill" else []
-        is_of_attention = any(self.op_name(user) in _SOFTMAXES for user in users)
+        is_of_attention = any(self.op_name(user) in SOFTMAXES for user in users)
         made = self.known_value((node, 0))
         is_spoiled = contains_kind(made, "nan") or contains_kind(made, "inf")
         return self.op_name(node) in _MASKS and not is_of_attention and not is_spoiled
@@ -125,7 +124,7 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> OpCause | No
     """
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     op = ops.op_name(node)
-    if kind == "nan" and op in _SOFTMAXES:
+    if kind == "nan" and op in SOFTMAXES:
         return _explain_masked_softmax(ops, node)
     if kind == "nan" and op == "Mul":
         return _explain_product(ops, node, (one, other))
@@ -157,7 +156,7 @@ def _find_infinite(ops: ForwardOps, node: int, slot: int, factor: Value | None) 
     if factor is not None:
         return 0.0 if not holds_inf(factor) else -math.inf if minimum(factor) == -math.inf else math.inf
     place = ops.statistics.trace.edges.get((node, slot))
-    is_log = place is not None and ops.op_name(place[0]) in _LOGARITHMS
+    is_log = place is not None and ops.op_name(place[0]) in (*LOGARITHMS, "Log1P")
     causes = _check_log(ops, place[0]) if place is not None and is_log else ()
     return -math.inf if any(cause.kind == "inf" for cause in causes) else 0.0
 
@@ -359,11 +358,11 @@ def _check_cast(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 
 
 _CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[OpCause]]] = {
-    **dict.fromkeys(_LOGARITHMS, _check_log),
+    **dict.fromkeys((*LOGARITHMS, "Log1P"), _check_log),
     **dict.fromkeys(("Acos", "Asin"), _check_arc),
     **dict.fromkeys(("Sqrt", "Rsqrt"), _check_root),
     **dict.fromkeys(("Add", "Sub"), _check_sum),
-    **dict.fromkeys(_SOFTMAXES, _check_softmax),
+    **dict.fromkeys(SOFTMAXES, _check_softmax),
     **dict.fromkeys(("Mean", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy"), _check_mean),
     **dict.fromkeys(("Std", "Var"), _check_spread),
     **dict.fromkeys(("NllLoss", "NllLoss2D"), _check_labels),

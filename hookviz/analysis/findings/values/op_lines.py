@@ -8,9 +8,9 @@ from typing import NamedTuple
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.parameters.graph_switches import find_switch
-from hookviz.support.source_code import CodePlace, read_place
+from hookviz.analysis.findings.parameters.none_gradients import find_backward
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
-from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.traversal import iter_enclosing_calls
 
 _OPERATORS: dict[str, type[ast.AST]] = {
@@ -70,8 +70,7 @@ def find_op_line(trace: TraceData, nodes: Iterable[int]) -> CodePlace | None:
 
 def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace | None:
     """Return the line of the only ``return`` in the backward of a Function, else the first line of that."""
-    rows = trace.lookup.saved(pass_id, node)
-    place = read_place(next((str(row.plain) for row in rows if row.name == BACKWARD_LOCATION), None))
+    place = find_backward(trace, pass_id, node)
     if place is None:
         return None
     for source, tree in iter_trees(trace, place.file):
