@@ -31,7 +31,9 @@ class NoneGradients:
         """Parameter in the graph of a pass that no gradient reached in any → the step to blame; None if unknown."""
         names = self.trace.lookup.leaf_names
         reached = {names.get(row.node) for row in self.trace.rows if row.node in names and _is_reaching(row)}
-        leaves = {(row.pass_id, row.node): row.name for row in self.trace.tensors if row.leaf and _is_path(row.name)}
+        # The path of a parameter, such as ``net.weight``, not that of an item, ``w['a.b']``.
+        rows = (row for row in self.trace.tensors if row.leaf and "." in row.name and "[" not in row.name)
+        leaves = {(row.pass_id, row.node): row.name for row in rows}
         unreached: dict[str, int | None] = {}
         for (pass_id, node), name in leaves.items():
             if name not in reached and self.trace.ops[node] == _LEAF_OP:
@@ -99,11 +101,6 @@ def find_backward(trace: TraceData, pass_id: int, node: int) -> CodePlace | None
 def is_without_gradient(values: object) -> bool:
     """Return whether all gradients of a step are None."""
     return values is None or (isinstance(values, tuple) and all(value is None for value in values))
-
-
-def _is_path(name: str) -> bool:
-    """Return whether a name is the path of a parameter, such as ``net.weight``, not that of an item, ``w['a.b']``."""
-    return "." in name and "[" not in name
 
 
 def _is_reaching(row: StepRow) -> bool:

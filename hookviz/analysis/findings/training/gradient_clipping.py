@@ -205,15 +205,11 @@ def _found_scaled(facts: TrainingFacts, row: ClipRow, written: list[int], scale:
     ]
     if _has_scale(facts, written, scale):
         norms.append(facts.list_last_norms(written))
-    return any(_is_norm_of(row.norm, one) for one in norms)
+    return any(None not in one and isclose(row.norm, hypot(*filter(None, one)), rel_tol=0.01) for one in norms)
 
 
 def _has_scale(facts: TrainingFacts, written: Sequence[int], scale: float) -> bool:
     return bool(written) and all(facts.find_scale(step) == scale for step in written)
-
-
-def _is_norm_of(norm: float, parts: Sequence[float | None]) -> bool:
-    return None not in parts and isclose(norm, hypot(*filter(None, parts)), rel_tol=0.01)
 
 
 # -- hooks that clip scaled gradients

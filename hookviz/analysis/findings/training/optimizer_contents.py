@@ -88,7 +88,8 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
     It is a warning if an optimizer holds other parameters of the same model: then these were probably forgotten.
     """
     for root, untrained in _group_untrained(facts).items() if facts.updates else ():
-        numbers = [number for number in untrained if not _is_cared_for(facts, number)]
+        free = [number for number in untrained if not facts.parameters[number].optimizers]
+        numbers = [number for number in free if not facts.moves.differs_between_passes(number)]
         if not numbers or _find_outdated(facts, root, untrained) is not None:
             continue
         text = _(
@@ -100,11 +101,6 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
         sentence = text.format(on=facts.describe(numbers))
         finding = Finding(step, "missing", sentence, severity, _list_passes(facts, numbers))
         yield _add_forgetting(facts, finding, root, numbers)
-
-
-def _is_cared_for(facts: TrainingFacts, number: int) -> bool:
-    """Whether a parameter is in an optimizer that has not taken a step, or the program itself moves it."""
-    return bool(facts.parameters[number].optimizers) or facts.moves.differs_between_passes(number)
 
 
 def _add_forgetting(facts: TrainingFacts, finding: Finding, root: str, numbers: list[int]) -> Finding:

@@ -158,7 +158,8 @@ def _tell_change(statistics: PassStatistics, row: TensorRow, since: int, last: i
     if last is None:
         return
     is_spoiled = _had_nonfinite_gradient(statistics, row, since, last)
-    every = _find_every(statistics)
+    notes = statistics.trace.remarks
+    every = next((dict(note.details)["every"] for note in notes if note.fact == "every"), None)
     if every is not None and not is_spoiled:
         text = _("In between, passes ran that were not recorded: record(every={every}) records one of {every}.")
         yield text.format(every=every)
@@ -203,11 +204,6 @@ def _had_nonfinite_gradient(statistics: PassStatistics, row: TensorRow, since: i
     )
     last = next(accumulations, None)
     return last is not None and last.pass_id >= since and statistics.is_nonfinite(last.after)
-
-
-def _find_every(statistics: PassStatistics) -> str | None:
-    """The option ``every`` of the recording; None if every pass was recorded."""
-    return next((dict(note.details)["every"] for note in statistics.trace.remarks if note.fact == "every"), None)
 
 
 def _is_known_finite(statistics: PassStatistics, index: int | None) -> bool:
