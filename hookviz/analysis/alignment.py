@@ -356,16 +356,10 @@ def _match_pass(one: _Graph, two: _Graph, pass_id: int, other_pass_id: int) -> d
     """
     roots = one.roots(pass_id), two.roots(other_pass_id)
     if len(roots[0]) != len(roots[1]):
-        raise ValueError(
-            _(
-                "These traces are not of the same program: pass {number} begins at {here} in this one, and at {there} "
-                "in the other."
-            ).format(
-                number=pass_id + 1,
-                here=pluralize(len(roots[0]), _("{count} root"), _("{count} roots")),
-                there=f"{len(roots[1]):,}",
-            )
+        text = _(
+            "These traces are not of the same program: pass {number} begins at {here} roots here, there at {there}."
         )
+        raise ValueError(text.format(number=pass_id + 1, here=len(roots[0]), there=len(roots[1])))
     root = _("at the root of pass {number}").format(number=pass_id + 1)
     pairs: list[tuple[NodeOutput | None, NodeOutput | None, str]] = [(*pair, root) for pair in zip(*roots, strict=True)]
     numbers: dict[int, int] = {}

@@ -45,6 +45,8 @@ class Program:
         self._scopes: list[_Scope] = []
         self._changed: set[str] = set()
         """The names of variables whose tensor is changed in place."""
+        self._assigned = {part for target in _list_targets(tree) for part in _list_stores(target)}
+        self._hidden = {part for target in _list_hidden_targets(tree) for part in _list_stores(target)}
         self._read_all(tree.body, self._module, conditional=False)
 
     def module_names(self) -> Mapping[str, bool]:
@@ -102,7 +104,7 @@ class Program:
         self._note_bindings(node, scope, conditional)
         self._note_changes(node)
         conditional = conditional or isinstance(node, _CONDITIONS)
-        self._read_all(_children(node), scope, conditional=conditional)
+        self._read_all(ast.iter_child_nodes(node), scope, conditional=conditional)
 
     def _read_function(self, node: Function, scope: _Scope, conditional: bool) -> None:
         if not isinstance(node, ast.Lambda):
@@ -124,8 +126,8 @@ class Program:
     def _note_bindings(self, node: ast.AST, scope: _Scope, conditional: bool) -> None:
         """Note the names that ``node`` itself binds."""
         line = getattr(node, "lineno", 0)
-        for name in _assigned_names(node):
-            self._bind(name, line, scope, conditional, assigns=True)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node not in self._hidden:
+            self._bind(node.id, line, scope, conditional, assigns=node in self._assigned)
         for name in _otherwise_bound_names(node):
             self._bind(name, line, scope, conditional)
         if isinstance(node, ast.Global | ast.Nonlocal):
@@ -155,44 +157,29 @@ class Program:
             self._changed.add(changed.id)
 
 
-def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the children of ``node`` that are still to be read: not targets whose names it has assigned itself."""
-    done: set[ast.AST] = set()
-    if isinstance(node, ast.Assign):
-        done = {part for target in node.targets for part in _plain_targets(target)}
-    elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
-        done = {node.target}
-    elif isinstance(node, ast.comprehension):
-        done = {node.target}  # its variables exist in the comprehension only
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Tuple | ast.List | ast.Starred) and isinstance(node, ast.Assign):
-            yield from (part for part in ast.walk(child) if isinstance(part, ast.Subscript | ast.Attribute))
-        elif child not in done:
-            yield child
+def _list_targets(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield the targets of assignments that give a value."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            yield from node.targets
+        elif isinstance(node, ast.NamedExpr) or (isinstance(node, ast.AnnAssign) and node.value is not None):
+            yield node.target
 
 
-def _plain_targets(target: ast.AST) -> Iterator[ast.Name]:
+def _list_hidden_targets(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield the targets that bind nothing around them: those of comprehensions, and of ``x: int``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.comprehension) or (isinstance(node, ast.AnnAssign) and node.value is None):
+            yield node.target
+
+
+def _list_stores(target: ast.expr) -> Iterator[ast.Name]:
     """Yield the names in a target such as ``a, (b, *c)``; ``d.x`` and ``d[0]`` bind no name."""
-    if isinstance(target, ast.Name):
-        yield target
-    elif isinstance(target, ast.Starred):
-        yield from _plain_targets(target.value)
-    elif isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from _plain_targets(part)
-
-
-def _assigned_names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Assign):
-        yield from (part.id for target in node.targets for part in _plain_targets(target))
-    elif isinstance(node, ast.NamedExpr) or (isinstance(node, ast.AnnAssign) and node.value is not None):
-        yield from (part.id for part in _plain_targets(node.target))
+    return (part for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
 
 
 def _otherwise_bound_names(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.Import | ast.ImportFrom):
+    if isinstance(node, ast.Import | ast.ImportFrom):
         yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
     elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name is not None:
         yield node.name

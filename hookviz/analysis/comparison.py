@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from hookviz.analysis.alignment import match_graphs
-from hookviz.support.messages import N_, _, join_first, join_list
+from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
 from hookviz.support.table import ShownRow
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, Step, TraceData
 from hookviz.trace.hook_facts import name_of_kind
@@ -20,9 +20,6 @@ from hookviz.trace.values import Value, flatten_numbers, format_number, is_same_
 _THIS_TRACE = N_("this trace")
 _OTHER_TRACE = N_("the other trace")
 
-
-GRADIENT_KINDS = ("seed", "arrive", "retain_grad", "accumulate", "returned")
-"""The kinds of step whose gradients are compared."""
 
 UNOBSERVED_KINDS = ("unobserved", "compiled", "fast_path")
 """The kinds of step in which hooks may have run that the trace does not hold."""
@@ -93,11 +90,10 @@ def find_differences(this: TraceData, other: TraceData) -> Differences:
     first, is_cause = _find_first_firing(this_steps, other_steps) if rows else (None, False)
     if first is not None:
         side = 0 if first.trace is this else 1
-        is_cause = is_cause and not any(_precedes(row.steps[side], first) for row in rows)
+        is_cause = is_cause and all(step is None or step >= first.index for step in (row.steps[side] for row in rows))
     unobserved = _describe_unobserved(this_steps, other_steps) if rows and not (first and is_cause) else ""
-    has_firings = bool(this_steps.firings or other_steps.firings)
-    has_unobserved = bool(unobserved or this_steps.unknown_hooks or other_steps.unknown_hooks)
-    sentences = [_summarise(this, rows, first, is_cause, has_firings=has_firings, has_unobserved=has_unobserved)]
+    has_hooks = any(steps.firings or steps.unknown_hooks for steps in (this_steps, other_steps)) or bool(unobserved)
+    sentences = [_summarise(this, rows, first, is_cause, has_hooks=has_hooks)]
     aside = "" if not rows or (first and is_cause) else _describe_aside(this_steps, other_steps)
     sentences += [text for text in (aside, unobserved) if text]
     sentences += _describe_lone_hooks(this_steps, other_steps, first if is_cause else None)
@@ -120,54 +116,34 @@ def _step_index(row: Difference) -> int:
     return (other or 0) if this is None else this
 
 
-def _precedes(step: int | None, first: Step) -> bool:
-    """Whether ``step`` exists and comes before ``first``."""
-    return step is not None and step < first.index
-
-
 def _summarise(
-    this: TraceData,
-    rows: Sequence[Difference],
-    first: Step | None,
-    is_cause: bool,
-    *,
-    has_firings: bool,
-    has_unobserved: bool,
+    this: TraceData, rows: Sequence[Difference], first: Step | None, is_cause: bool, *, has_hooks: bool
 ) -> str:
     """The sentence that sums up a comparison."""
     if not rows:
         return _("No gradient differs between the two traces.")
+    count = _("Gradients that differ: {count}.").format(count=len(rows))
     if first is not None and first.hook is not None:
         which = _(_THIS_TRACE) if first.trace is this else _(_OTHER_TRACE)
-        arguments = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
+        text = _(
+            "They differ before any observed hook changes one. The first hook to receive such a gradient is {where}."
+        )
         if is_cause:
-            text = N_(
-                "Gradients that differ: {count}. The difference begins with {hook} on {on}, step {step} of {which}."
-            )
+            text = _("The difference begins with {where}.")
         elif first.kind in FORWARD_HOOK_KINDS:
-            text = N_(
-                "Gradients that differ: {count}. The values of the forward differ, too. The first hook to receive such "
-                "a value is {hook} on {on}, step {step} of {which}."
-            )
-        else:
-            text = N_(
-                "Gradients that differ: {count}. They differ before any observed hook changes one. The first "
-                "hook to receive such a gradient is {hook} on {on}, step {step} of {which}."
-            )
-        return _(text).format(count=len(rows), **arguments)
-    if has_unobserved:
-        return _("Gradients that differ: {count}. No observed hook causes the difference.").format(count=len(rows))
-    if has_firings:
-        return _(
-            "Gradients that differ: {count}. No recorded change of a gradient by a hook explains the difference."
-        ).format(count=len(rows))
+            text = _("The values of the forward differ, too. The first hook to receive such a value is {where}.")
+        where = _("{hook} on {on}, step {step} of {which}")
+        names = {"hook": first.hook.label, "on": first.on, "step": first.index + 1, "which": which}
+        return join_sentences([count, text.format(where=where.format(**names))])
+    if has_hooks:
+        return join_sentences([count, _("No observed hook causes the difference.")])
     earliest = min(rows, key=_step_index)
     which = _(_OTHER_TRACE) if earliest.steps[0] is None else _(_THIS_TRACE)
-    return _(
-        "Gradients that differ: {count}. No hook ran in either trace, so the programs themselves "
-        "differ, in their numbers or in the gradient that they begin with. The first gradient that "
-        "differs is that of {on}, step {step} of {which}."
-    ).format(count=len(rows), on=earliest.on, step=_step_index(earliest) + 1, which=which)
+    text = _(
+        "No hook ran in either trace, so the programs themselves differ, in their numbers or in the gradient that they "
+        "begin with. The first gradient that differs is that of {on}, step {step} of {which}."
+    )
+    return join_sentences([count, text.format(on=earliest.on, step=_step_index(earliest) + 1, which=which)])
 
 
 def _iter_sides(
@@ -187,11 +163,9 @@ def _describe_unobserved(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") 
                 return _(
                     "An unknown hook changed the gradient of {on}, step {step} of {which}: it may be the cause."
                 ).format(on=step.on, step=step.index + 1, which=which)
-    return (
-        ""
-        if this_steps.all_observed and other_steps.all_observed
-        else _("Not every hook of the two runs was observed: an unobserved hook may be the cause.")
-    )
+    if this_steps.all_observed and other_steps.all_observed:
+        return ""
+    return _("Not every hook of the two runs was observed: an unobserved hook may be the cause.")
 
 
 def _describe_aside(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> str:
@@ -200,14 +174,11 @@ def _describe_aside(this_steps: "_KeyedSteps", other_steps: "_KeyedSteps") -> st
         for key, step in steps.firings.items():
             match = counterparts.firings.get(key)
             if step.row.aside and (match is None or match.row.aside != step.row.aside):
-                what = _("changed {names} of its module").format(names=join_list(list(step.row.parameters)))
-                return _("But {hook} on {on}, step {step} of {which}, {what}: it may be the cause.").format(
-                    hook=step.hook.label if step.hook else "",
-                    on=step.on,
-                    step=step.index + 1,
-                    which=which,
-                    what=what if step.row.parameters else _("drew random numbers"),
-                )
+                changed = _("changed {names} of its module").format(names=join_list(list(step.row.parameters)))
+                what = changed if step.row.parameters else _("drew random numbers")
+                text = _("But {hook} on {on}, step {step} of {which}, {what}: it may be the cause.")
+                hook = step.hook.label if step.hook else ""
+                return text.format(hook=hook, on=step.on, step=step.index + 1, which=which, what=what)
     return ""
 
 
@@ -286,7 +257,7 @@ class _KeyedSteps:
         pass_id, numbers = self._passes.get(row.pass_id, (row.pass_id, {}))
         node = renumber(numbers, row.node)
         place = (pass_id, node, row.output)
-        if row.kind in GRADIENT_KINDS and node is not None:
+        if row.kind in _GRADIENTS and node is not None:
             # If a full backward hook puts a node before the root, the root's gradient arrives, and is not a seed.
             kind = "arrive" if row.kind == "seed" else row.kind
             self.gradients[self._make_key(*place, kind)] = index
@@ -359,11 +330,8 @@ def _largest_difference(one: Value | None, other: Value | None) -> float | None:
     pairs: list[tuple[complex, complex]] = [(one.norm, other.norm)]
     if one.shape == other.shape and one.tolist() is not None and other.tolist() is not None:
         pairs = list(zip(flatten_numbers(one.tolist()), flatten_numbers(other.tolist()), strict=True))
-    return max((_distance(*pair) for pair in pairs), default=0.0, key=lambda distance: (math.isnan(distance), distance))
-
-
-def _distance(x: complex, y: complex) -> float:
-    return 0.0 if is_same_value((x,), (y,)) else abs(x - y)
+    distances = (0.0 if is_same_value((x,), (y,)) else abs(x - y) for x, y in pairs)
+    return max(distances, default=0.0, key=lambda distance: (math.isnan(distance), distance))
 
 
 # -- the first firing that differs

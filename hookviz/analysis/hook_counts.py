@@ -6,11 +6,16 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
-from hookviz.support.messages import _, join_sentences
+from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.table import ShownRow, Table
 from hookviz.trace import HOOK_KINDS, Hook, TraceData
 from hookviz.trace.hook_facts import name_of_kind
 
+_NO_HOOKS = N_(
+    "No hook was registered on what hookviz looked at: the models that were given, what was called, and the tensors "
+    "and optimizers in your variables. A hook on a model that did not run is listed only if it was registered during "
+    "the recording, or if you pass the model: hv.record(model)."
+)
 MAX_PASSES = 10
 """The table shows the counts of up to this many passes one by one."""
 
@@ -86,16 +91,7 @@ def list_hooks(trace: TraceData) -> Table[HookCount]:
     head = _list_column_names()
     if all(count.finding is None for count in counts):
         head.pop()
-    return Table(counts, head, lambda row: _list_cells(row)[: len(head)], nothing=_describe_no_hooks())
-
-
-def _describe_no_hooks() -> str:
-    """The sentences for a trace without hooks: where hookviz looked, and where it did not."""
-    return _(
-        "No hook was registered on what hookviz looked at: the models that were given, what was "
-        "called, and the tensors and optimizers in your variables. A hook on a model that did not run "
-        "is listed only if it was registered during the recording, or if you pass the model: hv.record(model)."
-    )
+    return Table(counts, head, lambda row: _list_cells(row)[: len(head)], nothing=_(_NO_HOOKS))
 
 
 def _list_column_names() -> list[str]:

@@ -142,12 +142,8 @@ def _describe_look(step: Step, hook: str, what: str) -> HookEffect:
 
 def _describe_equal(step: Step, hook: str, values: Sequence[Value | None]) -> HookEffect:
     """Describe a hook that wrote or returned numbers that were there before."""
-    is_proven = all(value is None or value.tolist() is not None for value in values)
-    if step.effect == "edited":
-        text = N_("{hook} wrote equal numbers in place: nothing changed")
-    elif is_proven:
-        text = N_("{hook} returned an equal tensor: nothing changed")
-    else:
+    text = N_("{hook} wrote or returned equal numbers: nothing changed")
+    if step.effect != "edited" and any(value is not None and value.tolist() is None for value in values):
         text = N_("{hook} returned another tensor with the same norm and range: nothing seems to have changed")
     return HookEffect(False, _(text).format(hook=hook), _("equal"))
 
@@ -270,14 +266,8 @@ def _find_some(before: Value, after: Value) -> _Outcome | None:
         return None
     are_zero = not any(number for now in changed for number in flatten_numbers(now))
     parts = {"count": f"{len(changed)}", "total": f"{len(old)}"}
-    if len(after.shape) == 1:
-        text = (
-            N_("{hook} zeroed {count} of {total} numbers")
-            if are_zero
-            else N_("{hook} changed {count} of {total} numbers")
-        )
-    else:
-        text = N_("{hook} zeroed {count} of {total} rows") if are_zero else N_("{hook} changed {count} of {total} rows")
+    parts["unit"] = _("numbers") if len(after.shape) == 1 else _("rows")
+    text = N_("{hook} zeroed {count} of {total} {unit}") if are_zero else N_("{hook} changed {count} of {total} {unit}")
     return _Outcome(text, _("{count} of {total}").format(**parts), parts)
 
 

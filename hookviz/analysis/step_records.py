@@ -139,7 +139,15 @@ def _merge_statistics(values: Sequence[Value]) -> tuple[Any, ...]:
     if len(filled) == 1:
         return filled[0].statistics
     sizes = [math.prod(value.shape) for value in filled]
-    merges: list[Callable[..., float]] = [min, max, partial(_average, sizes=sizes), _join_norms, sum, sum, sum]
+    merges: list[Callable[..., float]] = [
+        min,
+        max,
+        partial(_average, sizes=sizes),
+        lambda norms: math.hypot(*norms),
+        sum,
+        sum,
+        sum,
+    ]
     columns = zip(*(value.statistics for value in filled), strict=True)
     return tuple(_merge(function, parts) for function, parts in zip(merges, columns, strict=True))
 
@@ -153,8 +161,3 @@ def _merge(function: Callable[..., float], parts: Sequence[float | None]) -> flo
 
 def _average(means: Sequence[float], sizes: Sequence[int]) -> float:
     return sum(mean * size for mean, size in zip(means, sizes, strict=True)) / sum(sizes)
-
-
-def _join_norms(norms: Sequence[float]) -> float:
-    """Return the 2-norm of all numbers of tensors with these norms."""
-    return math.hypot(*norms)

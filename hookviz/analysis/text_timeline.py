@@ -108,12 +108,11 @@ def make_timeline(trace: TraceData, steps: Iterable[int] | None, width: int | No
     lines = [*_write_title(trace, columns), *writer.write_table()]
     hints = [hint] if len(chosen) < len(trace.rows) else []
     if writer.has_shortened:
-        hints.append(
-            _(
-                "… marks text that was cut to fit into lines of {width} characters: a greater width, such as "
-                "{more}, shows more."
-            ).format(width=columns, more=2 * columns)
+        text = _(
+            "… marks text that was cut to fit into lines of {width} characters: a greater width, such as {more}, shows "
+            "more."
         )
+        hints.append(text.format(width=columns, more=2 * columns))
     return lines + [TextLine(line, "hint") for text in hints for line in wrap(text, columns)]
 
 
@@ -122,11 +121,8 @@ def _check_steps(trace: TraceData, steps: object) -> Sequence[int]:
     if steps is None:
         return range(len(trace.rows))
     if not isinstance(steps, Iterable):
-        raise TypeError(
-            _("steps are whole numbers counted from 0, such as range(10), not {kind}.").format(
-                kind=describe_type(steps)
-            )
-        )
+        text = _("steps are whole numbers counted from 0, such as range(10), not {kind}.")
+        raise TypeError(text.format(kind=describe_type(steps)))
     return sorted({trace.at(step) for step in steps})
 
 
@@ -185,17 +181,8 @@ class _Writer:
         count = following - last - 1
         if not count:
             return []
-        parts = {"count": f"{count:,}", "first": f"{last + 2:,}", "last": f"{following:,}"}
-        return [
-            TextLine(
-                (
-                    _("… step {first} is left out")
-                    if count == 1
-                    else _("… steps {first} to {last} are left out ({count})")
-                ).format(**parts),
-                "hint",
-            )
-        ]
+        text = _("… step {first} is left out") if count == 1 else _("… steps {first} to {last} are left out ({count})")
+        return [TextLine(text.format(count=f"{count:,}", first=f"{last + 2:,}", last=f"{following:,}"), "hint")]
 
     def _write_heading(self, pass_id: int, is_begun: bool) -> str:
         """Write the heading of a pass: at what it begins, or that it goes on after a pass inside it."""
@@ -325,13 +312,12 @@ def _format_briefly(values: Values, labels: tuple[str, ...], is_change: bool) ->
         return ""
     if isinstance(values, Value):
         return values.text(_SMALL_ROOM if is_change else _ROOM, shape=not is_change, digits=_DIGITS)
-    texts = [_format_one_of_several(value, is_change) for value in values[:_MAX_ITEMS]]
+    texts = [
+        "None" if value is None else value.text(_SMALL_ROOM, shape=not is_change, digits=_DIGITS)
+        for value in values[:_MAX_ITEMS]
+    ]
     if len(labels) > 1:
         texts = [f"{x}={text}" for x, text in zip(name_tensors(labels), texts, strict=False)]
     more = [_say_more(values)] if len(values) > _MAX_ITEMS else []
     line = join_list(texts + more)
     return line if len(values) == 1 or len(labels) > 1 else f"({line})"
-
-
-def _format_one_of_several(value: Value | None, is_change: bool) -> str:
-    return "None" if value is None else value.text(_SMALL_ROOM, shape=not is_change, digits=_DIGITS)

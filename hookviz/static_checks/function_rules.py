@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from hookviz.analysis.findings.hooks.hook_contracts import describe_parameters
+from hookviz.analysis.findings.hooks.kept_outputs import read_stores
 from hookviz.static_checks.hook_syntax import COUNTS, TUPLES, HookSyntax, read_hook, shorten_code, show_code
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
 from hookviz.support.definitions import find_edited
@@ -112,10 +113,6 @@ def _is_cut(expression: ast.expr, hook: HookSyntax) -> bool:
     return cut and known is not None and known[1] == "output"
 
 
-_ADDING = ("append", "appendleft", "add", "insert", "put")
-"""Methods that add their last argument to a container."""
-
-
 def find_kept_tensors(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
     """Find the first argument that outlives the hook: in a container, an attribute or a global variable."""
     outer = {name for node in hook.own_nodes() if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
@@ -124,25 +121,12 @@ def find_kept_tensors(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
         for node in hook.own_nodes()
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id not in outer
     }
-    for container, value in (stored for node in hook.own_nodes() for stored in _stores_of(node, outer)):
-        known = None if isinstance(value, ast.Attribute) else hook.role_of(value)
-        if known is None or known[1] not in ("input", "output") or _root_name(container) in {*local, *hook.roles}:
+    for store in (store for node in hook.own_nodes() for store in read_stores(node, outer)):
+        known = None if isinstance(store.value, ast.Attribute) else hook.role_of(store.value)
+        if known is None or known[1] not in ("input", "output") or _root_name(store.target) in {*local, *hook.roles}:
             continue
-        yield make_finding("keeps_graph", "remark", label, code=show_code(value))
+        yield make_finding("keeps_graph", "remark", label, code=show_code(store.value))
         return
-
-
-def _stores_of(node: ast.AST, outer: set[str]) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield (container, value) of each value that a statement or a call stores."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-        if node.func.attr in (*_ADDING, "__setitem__", "setdefault"):
-            yield node.func.value, node.args[-1]
-    elif isinstance(node, ast.Assign):
-        for target in node.targets:
-            if isinstance(target, ast.Subscript | ast.Attribute) or (
-                isinstance(target, ast.Name) and target.id in outer
-            ):
-                yield target, node.value
 
 
 def _root_name(expression: ast.expr) -> str:

@@ -15,7 +15,7 @@ import pytest
 import hookviz as hv
 import hookviz.testing
 from hookviz.analysis.findings import finding
-from hookviz.analysis.findings.hooks.explanation import KINDS as CAUSE_KINDS
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.analysis.findings.parameters.places import CUTS
 from hookviz.command_line.entry_point import build_parser
 from hookviz.integrations import lightning, transformers
@@ -90,9 +90,9 @@ IN_CODE: dict[str, Callable[[], set[str]]] = {
     "record_option": list_record_options,
     "command": list_commands,
     "registration": list_registrations,
-    "cause": lambda: set(CAUSE_KINDS),
+    "cause": lambda: {explanation.kind for explanation in EXPLANATIONS.values()},
     "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused", "unnamed", "frozen", "no_pass"} - {"grad"},
-    "finding": lambda: set(finding._KIND_NAMES),
+    "finding": lambda: {kind for kinds in finding.KINDS.values() for kind in kinds},
     "doctor_rule": lambda: set(static_finding.KIND_NAMES),
     "make_target": list_make_targets,
     "extra": list_extras,

@@ -200,7 +200,7 @@ def _must_be_listed(ledger: HookLedger, entry: HookEntry) -> bool:
 def possible_causes(ledger: HookLedger, entry: HookEntry, window: Window) -> set[str]:
     """Return the causes for which a hook of the program can be silent in a recording."""
     if entry.place == "step":
-        return {*_causes_of_steps(ledger, entry), "raised.end"}
+        return {*_causes_of_steps(ledger, entry), "raised"}
     if entry.place in MODULE_PLACES:
         return set(_causes_of_modules(ledger, entry, window))
     return set(_causes_of_tensors(ledger, entry, window))
@@ -226,22 +226,20 @@ def _causes_of_tensors(ledger: HookLedger, entry: HookEntry, window: Window) -> 
     if all(one.raised for one in in_window):
         yield "no_pass"
     if in_window and in_window[-1].raised:
-        yield "raised.end"
+        yield "raised"
     if all(one.raised for one in passes):
-        yield "raised.backward"
+        yield "raised"
     if any(one.is_partial for one in passes):
-        yield from ("partial", "partial.grad" if entry.place == "post_accumulate" else "partial.module")
+        yield from ("partial", "partial.grad" if entry.place == "post_accumulate" else "partial")
     if entry.kind == "frozen":
         yield "frozen"
     if entry.names and not any(one.reached.intersection(entry.names) for one in passes):
         yield from ("not_in_graph", "not_in_graph.view")
-        yield from (
-            ("detour", "detour.leaf", "dropped") if entry.kind not in ("detached", "frozen", "multi outside") else ()
-        )
+        yield from (("detour", "dropped") if entry.kind not in ("detached", "frozen", "multi outside") else ())
     if not entry.names and not any(entry.name in one.hooked for one in passes):
-        yield from ("not_in_graph", "not_in_graph.view", "detour", "detour.leaf", "dropped")
+        yield from ("not_in_graph", "not_in_graph.view", "detour", "dropped")
     if ledger.passes[window.passes : entry.since]:
-        yield "after_pass.own"  # the tensor may have been in the graph of one of these
+        yield "after_pass"  # the tensor may have been in the graph of one of these
 
 
 def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> Iterator[str]:
@@ -253,7 +251,7 @@ def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> 
         yield "removed"
     if not window.is_whole:
         yield from ("removed",) if entry.until is not None else ()
-        yield from ("never_called", "no_pass", "outside", "partial", "raised.backward")
+        yield from ("never_called", "no_pass", "outside", "partial", "raised")
     if not calls:
         yield "bypassed" if is_used else "never_called"
     elif entry.since == calls:
@@ -261,7 +259,7 @@ def _causes_of_modules(ledger: HookLedger, entry: HookEntry, window: Window) -> 
     if name in ledger.failed:
         yield "raised"
     if in_window and in_window[-1].raised:
-        yield "raised.end"
+        yield "raised"
     if entry.place.startswith("backward") and calls:
         yield from _causes_of_backward_hooks(ledger, entry)
 
@@ -275,7 +273,7 @@ def _causes_of_backward_hooks(ledger: HookLedger, entry: HookEntry) -> Iterator[
     if all(one.raised for one in ledger.passes):
         yield "no_pass"
     if all(one.raised for one in passes):
-        yield "raised.backward"
+        yield "raised"
     if any(one.is_partial for one in passes):
         yield "partial"
     if entry.until == entry.since and any(f"{entry.names[0]}.output {entry.since}" in one.reached for one in passes):

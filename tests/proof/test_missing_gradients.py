@@ -182,7 +182,7 @@ def test_one_cut_is_one_finding_for_all_parameters_and_hooks_behind_it() -> None
     assert "between stack.blocks.1 and stack.blocks.2" in row.sentence
     [finding] = trace.findings
     assert (finding.kind, finding.line, finding.line_role) == ("cut", row.line, "cuts")
-    assert "3 hooks did not fire: λ grad: None on stack.stem.weight" in finding.cause
+    assert "For the same reason λ grad: None on stack.stem.weight" in finding.cause
     names = "stack.stem.weight, stack.stem.bias, 4 parameters of stack.blocks.0, 4 parameters of stack.blocks.1"
     assert finding.sentence == f"No gradient reaches {names}."
 
@@ -499,8 +499,7 @@ def test_a_pre_hook_that_replaced_the_inputs_may_have_cut_the_graph(has_hook: bo
     with hv.record(net) as trace:
         net(torch.rand(3, 2)).square().sum().backward()
     [row] = missing_gradients(trace)
-    assert ("standardise on net.1 replaced it (step " in row.sentence) == has_hook
-    assert ("In the forward of net.1 the graph is cut" in row.sentence) != has_hook
+    assert ("Or standardise on net.1 cuts it, which replaced the inputs" in row.sentence) == has_hook
     assert (row.line == line_in(standardise, "no_grad")) == has_hook
 
 
@@ -511,7 +510,7 @@ def test_a_pre_hook_in_front_of_a_call_without_a_graph_may_have_cut_it() -> None
     with hv.record(net) as trace:
         (net(torch.rand(3, 2)) * weight).sum().backward()
     [row] = missing_gradients(trace)
-    assert row.place == "inside" and "cut in standardise on net.1, which replaced the inputs of" in row.sentence
+    assert row.place == "inside" and "Or standardise on net.1 cuts it, which replaced the inputs" in row.sentence
 
 
 # -- what is not blamed

@@ -246,12 +246,12 @@ def traced_model_runs() -> Trace:
     return model_that_was_made_runs(lambda net: torch.jit.trace(net, ones(), check_trace=False), "0.0")
 
 
-@because("scripted", "net.1")
+@because("traced", "net.1")
 def scripted_model_runs() -> Trace:
     return model_that_was_made_runs(torch.jit.script, "1")  # a module without parameters
 
 
-@because("traced.fx", "net.0")
+@because("traced", "net.0")
 def symbolic_trace_calls_the_layers_of_a_container() -> Trace:
     return model_that_was_made_runs(torch.fx.symbolic_trace, "0")
 
@@ -316,7 +316,7 @@ def model_runs_in_vmap(net: Net) -> Trace:
     return trace
 
 
-@because("transformed.owner", "net.a.weight")
+@because("transformed", "net.a.weight")
 def gradients_are_computed_by_torch_func(net: Net) -> Trace:
     net.a.weight.register_hook(lost)
     weights = {name: parameter.detach() for name, parameter in net.named_parameters()}
@@ -325,7 +325,7 @@ def gradients_are_computed_by_torch_func(net: Net) -> Trace:
     return trace
 
 
-@because("transformed.passes", "z")
+@because("transformed", "z")
 def tensor_goes_only_into_a_transform() -> Trace:
     net, z = Net(), ones(grad=True)
     with hv.record(net) as trace:
@@ -334,7 +334,7 @@ def tensor_goes_only_into_a_transform() -> Trace:
     return trace
 
 
-@because("transformed.tensor", "h")
+@because("transformed", "h")
 def tensor_belongs_to_the_graph_of_a_transform(net: Net) -> Trace:
 
     def run(q: torch.Tensor) -> torch.Tensor:
@@ -418,7 +418,7 @@ def without(hooks: dict[int, Any]) -> Iterator[None]:
     hooks.update(kept)
 
 
-@because("unknown.forward", "layer", is_proven=False)
+@because("unknown", "layer", is_proven=False)
 def hook_is_taken_out_during_the_call() -> Trace:
     layer = nn.Linear(2, 2)
     layer.register_forward_hook(lost)
@@ -427,7 +427,7 @@ def hook_is_taken_out_during_the_call() -> Trace:
     return trace
 
 
-@because("unknown.backward", "layer", is_proven=False)
+@because("unknown", "layer", is_proven=False)
 def backward_hook_is_taken_out_during_the_call() -> Trace:
     layer = nn.Linear(2, 2)
     layer.register_full_backward_hook(lost)
@@ -449,7 +449,7 @@ def tensor_hook_is_taken_out_during_the_pass() -> Trace:
     return trace
 
 
-@because("unknown.step", "sgd", is_proven=False)
+@because("unknown", "sgd", is_proven=False)
 def step_hook_is_taken_out_during_the_step() -> Trace:
     layer = nn.Linear(2, 2)
     sgd = SGD(layer.parameters(), lr=0.1)
@@ -472,7 +472,7 @@ def model_runs_in_no_grad(net: Net) -> Trace:
     return trace
 
 
-@because("inference", "net.a")
+@because("no_grad", "net.a")
 def model_runs_in_inference_mode(net: Net) -> Trace:
     net.a.register_full_backward_pre_hook(lost)
     with hv.record(net) as trace, torch.inference_mode():
@@ -550,7 +550,7 @@ def exception_comes_first(net: Net) -> Trace:
     return trace
 
 
-@because("raised.caller", "net.b")
+@because("raised", "net.b")
 def exception_comes_before_the_call(net: Net) -> Trace:
     net.b.register_forward_hook(lost)
     with suppress(RuntimeError), hv.record(net) as trace:
@@ -558,7 +558,7 @@ def exception_comes_before_the_call(net: Net) -> Trace:
     return trace
 
 
-@because("raised.backward", "net.a.weight")
+@because("raised", "net.a.weight")
 def exception_ends_the_backward_pass() -> Trace:
     def fail(grad: torch.Tensor) -> None:
         raise ValueError
@@ -572,7 +572,7 @@ def exception_ends_the_backward_pass() -> Trace:
     return trace
 
 
-@because("raised.end", "layer")
+@because("raised", "layer")
 def exception_ends_the_program_before_the_model_is_called() -> Trace:
     layer = nn.Linear(2, 2)
     with suppress(ValueError), hv.record(layer) as trace:
@@ -623,7 +623,7 @@ def tensor_hook_comes_after_the_pass() -> Trace:
     return trace
 
 
-@because("after_pass.own", "output")
+@because("after_pass", "output")
 def hook_comes_after_the_pass_that_uses_its_tensor() -> Trace:
     layer = nn.Linear(2, 2)
     with hv.record(layer) as trace:
@@ -689,7 +689,7 @@ def hook_is_on_a_view() -> Trace:
     return trace
 
 
-@because("detour.leaf", "twin")
+@because("detour", "twin")
 def hook_is_on_a_clone() -> Trace:
     a = ones(grad=True)
     with hv.record() as trace:
@@ -708,7 +708,7 @@ def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     return trace
 
 
-@because("weight_norm", "the output of net.a.parametrizations.weight.0")
+@because("parametrized", "the output of net.a.parametrizations.weight.0")
 def weight_is_computed_by_the_parametrization_of_weight_norm(net: Net) -> Trace:
     nn.utils.parametrizations.weight_norm(net.a)
     with hv.record() as trace:
@@ -717,7 +717,7 @@ def weight_is_computed_by_the_parametrization_of_weight_norm(net: Net) -> Trace:
     return trace
 
 
-@because("weight_norm", "the output of WeightNormInterfaceBackward0")
+@because("parametrized", "the output of WeightNormInterfaceBackward0")
 def weight_is_computed_by_the_hook_of_weight_norm(net: Net) -> Trace:
     nn.utils.weight_norm(net.a)
     with hv.record(net) as trace:
@@ -811,7 +811,7 @@ def gradient_of_the_input_alone_is_computed() -> Trace:
     return trace
 
 
-@because("partial.module", "head")
+@because("partial", "head")
 def inner_loop_asks_for_the_gradients_of_the_head() -> Trace:
     body, head = nn.Linear(2, 2), nn.Linear(2, 1)
     head.register_full_backward_hook(lost)
@@ -884,7 +884,7 @@ def optimizer_is_not_the_one_that_steps() -> Trace:
     return trace
 
 
-@because("no_step.again", "optimizer")
+@because("no_step.other", "optimizer")
 def optimizer_is_made_anew_after_the_hook() -> Trace:
     layer = nn.Linear(2, 2)
     with hv.record(layer) as trace:
@@ -915,7 +915,7 @@ def full_backward_hook_fires_early(net: Net) -> Trace:
     return train(net)
 
 
-@because("early.keywords", "net.a")
+@because("early", "net.a")
 def full_backward_hook_of_a_module_with_keyword_inputs_fires_early(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
@@ -992,7 +992,7 @@ def function_returns_none_for_its_input(net: Net) -> Trace:
     return trace
 
 
-@because("undefined.module", "net.a", is_placed=True)
+@because("undefined", "net.a", is_placed=True)
 def full_backward_hook_gets_none_as_grad_output(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace:
@@ -1024,7 +1024,7 @@ def model_with_the_hook_is_thrown_away() -> Trace:
     return trace
 
 
-@because("discarded.replaced", "model.1")
+@because("discarded", "model.1")
 def head_is_replaced_after_the_hook() -> Trace:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     with hv.record() as trace:

@@ -352,7 +352,7 @@ DIFFERENT_GRAPHS: dict[str, tuple[Callable[[Scene], Any], Callable[[Scene], Any]
         lambda t: t.a * t.a,
         lambda t: t.a * t.b,
     ),
-    "pass 1 begins at 1 root in this one": (lambda t: t.e, lambda t: [t.e, t.b.exp()]),
+    "pass 1 begins at 1 roots here, there at 2": (lambda t: t.e, lambda t: [t.e, t.b.exp()]),
 }
 """What is said → two graphs."""
 

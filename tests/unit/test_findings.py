@@ -159,7 +159,7 @@ def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
     finding = only_finding(record_backward(x.sqrt().sum()))
     assert finding.sentence == (
         "Inf begins at SqrtBackward0: it takes the gradient [1, 1] and sends [inf, 0.5] to leaf #0. "
-        "It divides by the result of the forward where that is 0: the square root has no finite slope at 0. "
+        "It divides by the result of the forward: the square root has no finite slope at 0. "
         "In the forward pass, the node saved result: [0, 1]."
     )
 
@@ -179,7 +179,7 @@ def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
     assert effect.sentence.endswith(
         "its parameter net.0.weight held NaN before backward began, but not when the previous "
         "recorded pass began. In between, "
-        f"sgd took its step ({step + 1}), and the gradient of net.0.weight held NaN or Inf then."
+        f"sgd took its step ({step + 1}). The gradient of net.0.weight held NaN or Inf then."
     )
     assert cause.severity == effect.severity == "error"
 
@@ -218,7 +218,8 @@ def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_
     assert (finding.kind, finding.severity) == ("zero", "warning" if in_place else "remark")
     shared = "also set to 0 what shares the memory: the gradient of AddmmBackward0 (left) of first (Linear)"
     assert (shared in finding.sentence) == in_place
-    assert ("and 1 more" if in_place else "second.bias, second.weight get") in finding.sentence
+    assert ("first.weight" in finding.sentence) == in_place
+    assert "second.weight" in finding.sentence
 
 
 def test_zeros_of_a_concatenation_are_blamed_on_the_hook_that_makes_them() -> None:
@@ -233,7 +234,7 @@ def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero()
     x = leaf(3.0)
     y = x * 2
     assert not record_backward(y * 0 + y).findings.values
-    assert "Beyond it, leaf #0 gets a gradient of 0." in only_finding(record_backward(x * 0)).sentence
+    assert "Beyond it, a gradient of 0 goes to leaf #0." in only_finding(record_backward(x * 0)).sentence
 
 
 def test_the_second_derivative_of_a_leaky_relu_is_no_trouble() -> None:

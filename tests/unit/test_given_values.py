@@ -65,10 +65,13 @@ def data_and_a_logarithm() -> None:
 
 
 GIVEN: dict[Callable[[], None], tuple[str, str]] = {
-    data_holds_it: ("1 of the 2 numbers of input is NaN or Inf. It is in row 0 and column 1", "nn.Linear(2, 2)("),
-    second_argument_holds_it: ("of the 20 numbers of input2 is NaN", "nn.Bilinear("),
+    data_holds_it: (
+        "input holds NaN or Inf in 1 of its 2 numbers. These are in row 0 and column 1",
+        "nn.Linear(2, 2)(",
+    ),
+    second_argument_holds_it: ("input2 holds NaN or Inf in 1 of its 20 numbers", "nn.Bilinear("),
     target_holds_it: ("enters the graph at MseLossBackward0: its input target held it", "F.mse_loss(score(), with"),
-    module_of_the_loss_is_given_it: ("1 of the 200 numbers of target is NaN or Inf.", "loss(score(50)"),
+    module_of_the_loss_is_given_it: ("target holds NaN or Inf in 1 of its 200 numbers.", "loss(score(50)"),
     factor_holds_it: ("its input other held it, and does not require grad", "(score(50) * with_nan"),
     subtracted_data_holds_it: ("so its other input held it", "error = net("),
     factor_is_infinite: ("Its input other held the Inf", "(torch.relu(score() - 100)"),
@@ -129,7 +132,7 @@ def test_nan_that_the_program_masks_is_a_remark_and_what_is_said_of_it_is_true()
 
     given, added = find_nan(mask_the_input), find_nan(mask_the_result)
     assert given.severity == added.severity == "remark"
-    assert "(Masked) is called with NaN. 1 of the 20 numbers of x is NaN" in given.sentence
+    assert "(Masked) is called with NaN. x holds NaN or Inf in 1 of its 20 numbers" in given.sentence
     assert "its input with a graph was finite, so its other input held it" in added.sentence
     with hv.record() as trace:
         data, weight = with_nan(5, 4), torch.ones(4, requires_grad=True)

@@ -132,7 +132,7 @@ def line_of_fault(first_line: int) -> int:
 def test_a_dropout_in_evaluation_mode_in_a_training_is_a_remark_with_the_line_of_eval() -> None:
     [finding] = list_found(train_after_evaluation)
     assert (finding.kind, finding.severity, finding.about) == ("eval_dropout", "remark", "training")
-    assert "net.2 dropped nothing" in finding.sentence and "a pass in training mode" in finding.cause
+    assert "net.2 dropped nothing" in finding.sentence and "1 pass in training mode" in finding.cause
     assert finding.passes == (1, 2)
 
 

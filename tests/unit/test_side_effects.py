@@ -58,5 +58,5 @@ def test_a_backward_hook_is_watched_too() -> None:
 
 def test_a_comparison_names_what_a_hook_did_beside_its_gradient() -> None:
     difference = record_hook(clip_data).diff(record_hook(look))
-    assert "No recorded change of a gradient by a hook explains the difference. But clip_data" in difference.sentence
+    assert "No observed hook causes the difference. But clip_data" in difference.sentence
     assert "changed weight of its module: it may be the cause." in difference.sentence

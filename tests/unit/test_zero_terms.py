@@ -61,7 +61,7 @@ def test_the_steps_of_the_optimizer_of_what_never_learned_are_counted() -> None:
                 optimizer.step()
                 optimizer.zero_grad()
     [finding] = [finding for finding in trace.findings.values if finding.kind == "zero"]
-    assert "after 2 steps: body.0.weight, body.0.bias never learned" in finding.sentence
+    assert "In each pass body.0.weight, body.0.bias got a gradient of 0: after 2 steps" in finding.sentence
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,6 @@ _UNRELATED = (OSError, NameError, ImportError, SyntaxError, KeyboardInterrupt, S
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
-_LATE = {"after_pass": "after_pass.own"}
-"""The cause of a hook in the last of several rounds → that in the rounds before: it came after the pass in each."""
-
 _OWN_NAMES = ("on", "step", "caller", "module")
 """The arguments of a sentence that differ from owner to owner, though the cause is the same."""
 
@@ -46,8 +43,6 @@ class Holding(NamedTuple):
     optimizers: tuple[str, ...]
     moves: bool
     """Whether something moves it that needs no gradient."""
-    stays: bool
-    """Whether all steps are known to leave it as it is."""
 
 
 Held = dict[str, Holding]
@@ -97,7 +92,7 @@ def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
     for hook in hooks:
         source, cause = hook.hook.source_, hook.cause
         arguments = tuple(sorted((name, text) for name, text in cause.arguments.items() if name not in _OWN_NAMES))
-        key = hook.hook.kind, source, _LATE.get(cause.key, cause.key), arguments, cause.place, hook.severity
+        key = hook.hook.kind, source, cause.key, arguments, cause.place, hook.severity
         groups.setdefault(key, []).append(hook)
     return list(groups.values())
 
@@ -144,8 +139,7 @@ def _find_held(trace: TraceData) -> Held:
     for number, row in enumerate(trace.parameters if trace.updates else ()):
         if row.optimizers:
             optimizers = tuple(names[one] for one in row.optimizers)
-            holding = Holding(optimizers, moves.needs_no_gradient(number), moves.is_left(number))
-            held.update(dict.fromkeys(row.names, holding))
+            held.update(dict.fromkeys(row.names, Holding(optimizers, moves.needs_no_gradient(number))))
     return held
 
 
@@ -179,27 +173,13 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held, is_
 
 def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
     """Name the hooks behind the cut: those that did not fire, and those that were called with None."""
-    sentences: list[str] = []
-    silent, called = [hook for hook in hooks if not hook.fired], [hook for hook in hooks if hook.fired]
-    if silent:
-        one, many = (
-            _("For the same reason {hooks} did not fire."),
-            _("For the same reason {count} hooks did not fire: {hooks}."),
-        )
-        sentences.append(_name_hooks(silent, one, many))
-    if called:
-        one, many = (
-            _("For the same reason {hooks} got None."),
-            _("For the same reason {count} hooks got None: {hooks}."),
-        )
-        sentences.append(_name_hooks(called, one, many))
-    return sentences
-
-
-def _name_hooks(hooks: list[SilentHook], one: str, many: str) -> str:
-    names = [_name_hook(hook.hook) for hook in hooks]
-    distinct = tuple(dict.fromkeys(names))
-    return (one if len(names) == 1 else many).format(hooks=join_first(distinct), count=f"{len(names):,}")
+    silent = [_name_hook(hook.hook) for hook in hooks if not hook.fired]
+    called = [_name_hook(hook.hook) for hook in hooks if hook.fired]
+    said = (
+        (silent, _("For the same reason {hooks} did not fire.")),
+        (called, _("For the same reason {hooks} got None.")),
+    )
+    return [text.format(hooks=join_first(list(dict.fromkeys(names)))) for names, text in said if names]
 
 
 def _name_hook(hook: Hook) -> str:
@@ -220,11 +200,8 @@ def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:
         return [_("These are not in any optimizer that took a step, either: {on}.").format(on=join_names(names))]
     if any(held[name].moves for name in row.parameters):
         return []
-    text = _("{optimizer} holds them.")
-    if all(held[name].stays for name in row.parameters):
-        text = _("{optimizer} holds them, but cannot train them without a gradient.")
     optimizers = dict.fromkeys(optimizer for name in row.parameters for optimizer in held[name].optimizers)
-    return [text.format(optimizer=join_list(tuple(optimizers)))]
+    return [_("{optimizer} holds them.").format(optimizer=join_list(tuple(optimizers)))]
 
 
 # -- what follows from another finding

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.hook_contracts import explain_refusal
 from hookviz.analysis.findings.hooks.program_text import (
     find_returning_line,
@@ -14,8 +14,10 @@ from hookviz.analysis.findings.hooks.program_text import (
     parse_hook,
 )
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
+from hookviz.analysis.findings.ops import PARTS, VIEWS
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.parameters.none_gradients import find_backward
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.analysis.findings.training.program_calls import find_pass_line
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
@@ -23,7 +25,6 @@ from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.support.source_code import describe_place, read_place
 from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData, UpdateRow
-from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import as_tuple
@@ -38,22 +39,6 @@ _WALKED_TWICE = "backward through the graph a second time"
 _EDITED = "modified by an inplace operation"
 _OF_FORM = ("AttributeError", "RuntimeError", "TypeError", "ValueError")
 """What code raises that was given something of another form than it takes."""
-_VIEWS = (
-    "AsStrided",
-    "Expand",
-    "Permute",
-    "Reshape",
-    "Select",
-    "Slice",
-    "Squeeze",
-    "T",
-    "Transpose",
-    "Unsqueeze",
-    "View",
-)
-"""Ops that make a view of a parameter, which torch names if the parameter was edited."""
-_MAX_NAMED = 3
-"""A sentence names at most this many pieces of code that edit in place."""
 
 
 _UPDATE = N_("Call scaler.update() once in each round, after the steps of all optimizers.")
@@ -101,7 +86,6 @@ def _describe_exception(trace: TraceData, steps: list[int]) -> Finding:
         trace.steps[steps[0]].sentence,
         _rate(trace, row, steps[-1]),
         passes,
-        describe_passes(passes, trace),
         advice=_("Fix the exception first: what should have run after it did not.") if trace.has_raised else "",
         hooks=() if hook is None else (hook,),
     )
@@ -236,16 +220,16 @@ def _explain_wrapped_output(trace: TraceData, finding: Finding) -> Finding:
         return finding
     hook, call = last.hook, trace.rows[finding.step or 0].call
     names = {"hook": hook.label, "on": hook.on}
-    text = _("{hook} is a full backward hook: torch wraps what {on} returns, and does not let an op edit it in place.")
-    if call is not None:
-        module = trace.modules[trace.calls[call].module]
-        names |= {"editor": module.name, "class": module.kind}
-        text = _(
-            "{hook} is a full backward hook: torch wraps what {on} returns, and does not let {editor}, a module of the "
-            "class {class}, edit it in place."
-        )
+    editor = (
+        _("an op")
+        if call is None
+        else _("{on} ({kind})").format(on=trace.call(call), kind=trace.modules[trace.calls[call].module].kind)
+    )
+    text = _(
+        "{hook} is a full backward hook: torch wraps what {on} returns, and does not let {editor} edit it in place."
+    )
     advice = _("Let it return a new tensor (inplace=False, or x = x + 1 for x += 1), or use a tensor hook.")
-    finding = replace(finding, cause=text.format(**names), advice=advice, hooks=(hook,))
+    finding = replace(finding, cause=text.format(editor=editor, **names), advice=advice, hooks=(hook,))
     return put_line(finding, *last.find_line())
 
 
@@ -298,8 +282,7 @@ def _describe_making(trace: TraceData, node: int) -> str:
 
 def _describe_own_backward(trace: TraceData, node: int, pass_id: int) -> str:
     """Say where the backward of a custom autograd.Function begins."""
-    saved = trace.lookup.saved(pass_id, node)
-    place = next((read_place(str(one.plain)) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None)
+    place = find_backward(trace, pass_id, node)
     return "" if place is None else _("Its backward begins at {where}.").format(where=place.where)
 
 
@@ -328,12 +311,10 @@ def _describe_first_walk(trace: TraceData, node: int, pass_id: int) -> str:
     if step is None:
         return ""
     earlier = trace.rows[step].pass_id
-    names = {"number": format_pass_number(trace, earlier)}
     line = find_pass_line(trace, earlier)
-    if line is None:
-        return _("Pass {number} has walked this part of the graph before, and freed it.").format(**names)
-    text = _("Pass {number}, begun at {where}, has walked this part of the graph before, and freed it.")
-    return text.format(where=line.where, **names)
+    at = "" if line is None else _(" ({where})").format(where=line.where)
+    text = _("Pass {number}{where} has walked this part of the graph before, and freed it.")
+    return text.format(number=format_pass_number(trace, earlier), where=at)
 
 
 # -- an edit in place
@@ -345,16 +326,14 @@ def _describe_edit(trace: TraceData, node: int, step: int) -> tuple[str, str]:
     if update is None:
         advice = _("Make a new tensor instead (x = x + 1 for x += 1), or edit it after backward().")
         return _describe_editing_code(trace, node), advice
-    text = _("After that and before this pass, {optimizer} took a step, which edits the parameters of {on} in place.")
+    text = _(
+        "After that and before this pass, {optimizer} took a step{where}, which edits the parameters of {on} in place."
+    )
     place, owner = read_place(update.taken_at), trace.owners[node]
-    if place is not None:
-        text = _(
-            "After that and before this pass, {optimizer} took a step at {where}, which edits the parameters of {on} "
-            "in place."
-        )
+    at = "" if place is None else _(" ({where})").format(where=place.where)
     names = {"optimizer": trace.optimizer(trace.rows[update.step].optimizer or 0), "on": trace.plain_call(owner)}
     advice = _("Take the step after all passes through what was computed with the old parameters.")
-    return text.format(where="" if place is None else place.where, **names), advice
+    return text.format(where=at, **names), advice
 
 
 def _find_update_between(trace: TraceData, node: int, step: int) -> UpdateRow | None:
@@ -365,7 +344,7 @@ def _find_update_between(trace: TraceData, node: int, step: int) -> UpdateRow | 
         return None
     shape, owner = _read_shape(trace.rows[step].error or ""), trace.plain_call(call)
     made_by = re.search(r"which is output \d+ of ([A-Za-z]+)", trace.rows[step].error or "")
-    if made_by is not None and made_by[1].partition("Backward")[0] not in _VIEWS:
+    if made_by is not None and made_by[1].partition("Backward")[0] not in (*VIEWS, *PARTS, "Expand"):
         return None
     held = [
         (number, row.optimizers)
@@ -398,7 +377,7 @@ def _describe_editing_code(trace: TraceData, node: int) -> str:
     found = sorted({piece for region in regions for piece in _list_edits(trace, region)})
     if not found:
         return ""
-    named = join_first([f"{text} ({describe_place(file or None, line)})" for file, line, text in found], _MAX_NAMED)
+    named = join_first([f"{text} ({describe_place(file or None, line)})" for file, line, text in found])
     return _("Code there that may edit it in place: {code}.").format(code=named)
 
 
@@ -406,7 +385,7 @@ def _list_edits(trace: TraceData, region: Region) -> Iterator[tuple[str, int, st
     """Yield file, line and text of the code in some lines that edits tensors in place."""
     source = trace.sources[region[0]]
     tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    for part in ast.walk(tree) if tree is not None else ():
+    for part in ast.walk(tree):
         if lines.first <= getattr(part, "lineno", 0) <= lines.last and _edits(part):
             yield source.file or "", part.lineno + source.line - 1, ast.unparse(part)  # type: ignore[attr-defined]
 

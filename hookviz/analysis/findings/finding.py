@@ -42,8 +42,6 @@ About = Literal["hook", "parameter", "value", "training", "program"]
 Certainty = Literal["proven", "likely", "open"]
 """Whether the recording proves the cause of a finding, makes it likely, or leaves it open."""
 
-SEVERITIES = ("error", "warning", "remark")
-"""The severities of findings, the worst first."""
 _COLUMNS = {
     "pass": N_("pass"),
     "step": N_("step"),
@@ -54,110 +52,77 @@ _COLUMNS = {
     "what": N_("finding"),
 }
 """Column of a table of findings → its heading."""
-_KIND_NAMES = {
-    "cut": N_("no gradient"),
-    "nan": "NaN",
-    "inf": "Inf",
-    "zero": N_("zero"),
-    "vanishing": N_("vanishing"),
-    "exploding": N_("exploding"),
-    "saturated": N_("saturated"),
-    "softmax_twice": N_("softmax twice"),
-    "sigmoid_twice": N_("sigmoid twice"),
-    "raw_scores": N_("loss of raw scores"),
-    "broadcast": N_("each paired with each"),
-    "replaced": N_("outdated optimizer"),
-    "missing": N_("in no optimizer"),
-    "unreached": N_("no gradient"),
-    "cleared": N_("gradients cleared"),
-    "stopped": N_("no gradient any more"),
-    "frozen": N_("frozen"),
-    "shared": N_("shared parameter"),
-    "not_zeroed": N_("zero_grad missing"),
-    "discarded": N_("gradients discarded"),
-    "repeated_loss": N_("loss counted again"),
-    "lr_zero": N_("learning rate 0"),
-    "updated_twice": N_("updated twice"),
-    "zeroed": N_("gradients set to 0"),
-    "skipped": N_("steps skipped"),
-    "clips_nothing": N_("clipping without effect"),
-    "clips_scaled": N_("scaled gradients clipped"),
-    "scaled_step": N_("step with scaled gradients"),
-    "unscaled_loss": N_("loss not scaled"),
-    "never_stepped": N_("no step"),
-    "step_first": N_("step before backward"),
-    "moved": N_("moved without a gradient"),
-    "unmoved": N_("not moved by its steps"),
-    "not_frozen": N_("not frozen"),
-    "rebound": N_("update without effect"),
-    "eval_norm": N_("batch norm in eval mode"),
-    "frozen_norm": N_("frozen batch norm in training mode"),
-    "eval_dropout": N_("dropout in eval mode"),
-    "always_drops": N_("dropout in evaluation"),
-    "exception": N_("exception"),
-    "edited_in_place": N_("edited in place"),
-    "repeated": N_("hook registered again"),
-    "overwritten": N_("handle overwritten"),
-    "copied": N_("copied hook"),
-    "legacy": N_("legacy hook"),
-    "recomputed": N_("other hooks in the recomputation"),
-    "no_inputs": N_("hook without inputs"),
-    "lost_inputs": N_("inputs lost by a hook"),
-    "lost_rows": N_("rows lost by a hook"),
-    "unreturned": N_("hook without a returned value"),
-    "reshaped": N_("output of another shape"),
-    "overwritten_output": N_("kept output overwritten"),
-    "kept_last": N_("only the last one kept"),
-    "early_read": N_(".grad read too early"),
-    "edited_later": N_("edited after its hook"),
-    "late_binding": N_("late binding"),
+KINDS: dict[About, dict[str, str]] = {
+    "parameter": {
+        "cut": N_("no gradient"),
+        "unreached": N_("no gradient"),
+        "stopped": N_("no gradient any more"),
+        "frozen": N_("frozen"),
+        "missing": N_("in no optimizer"),
+    },
+    "value": {
+        "nan": "NaN",
+        "inf": "Inf",
+        "zero": N_("zero"),
+        "vanishing": N_("vanishing"),
+        "exploding": N_("exploding"),
+        "saturated": N_("saturated"),
+        "softmax_twice": N_("softmax twice"),
+        "sigmoid_twice": N_("sigmoid twice"),
+        "raw_scores": N_("loss of raw scores"),
+        "broadcast": N_("each paired with each"),
+    },
+    "training": {
+        "updated_twice": N_("updated twice"),
+        "replaced": N_("outdated optimizer"),
+        "cleared": N_("gradients cleared"),
+        "shared": N_("shared parameter"),
+        "not_zeroed": N_("zero_grad missing"),
+        "discarded": N_("gradients discarded"),
+        "repeated_loss": N_("loss counted again"),
+        "lr_zero": N_("learning rate 0"),
+        "zeroed": N_("gradients set to 0"),
+        "skipped": N_("steps skipped"),
+        "clips_nothing": N_("clipping without effect"),
+        "clips_scaled": N_("scaled gradients clipped"),
+        "scaled_step": N_("step with scaled gradients"),
+        "unscaled_loss": N_("loss not scaled"),
+        "never_stepped": N_("no step"),
+        "step_first": N_("step before backward"),
+        "moved": N_("moved without a gradient"),
+        "unmoved": N_("not moved by its steps"),
+        "not_frozen": N_("not frozen"),
+        "rebound": N_("update without effect"),
+        "eval_norm": N_("batch norm in eval mode"),
+        "frozen_norm": N_("frozen batch norm in training mode"),
+        "eval_dropout": N_("dropout in eval mode"),
+        "always_drops": N_("dropout in evaluation"),
+    },
+    "hook": {
+        "exception": N_("exception"),
+        "edited_in_place": N_("edited in place"),
+        "repeated": N_("hook registered again"),
+        "overwritten": N_("handle overwritten"),
+        "copied": N_("copied hook"),
+        "legacy": N_("legacy hook"),
+        "recomputed": N_("other hooks in the recomputation"),
+        "no_inputs": N_("hook without inputs"),
+        "lost_inputs": N_("inputs lost by a hook"),
+        "lost_rows": N_("rows lost by a hook"),
+        "unreturned": N_("hook without a returned value"),
+        "reshaped": N_("output of another shape"),
+        "overwritten_output": N_("kept output overwritten"),
+        "kept_last": N_("only the last one kept"),
+        "early_read": N_(".grad read too early"),
+        "edited_later": N_("edited after its hook"),
+        "late_binding": N_("late binding"),
+    },
 }
-"""Kind of a finding → its name; the other kinds are those of causes for which a hook did not fire."""
-_PARAMETER_KINDS = ("cut", "unreached", "stopped", "frozen", "missing")
-_TRAINING_KINDS = (
-    "updated_twice",
-    "replaced",
-    "cleared",
-    "shared",
-    "not_zeroed",
-    "discarded",
-    "repeated_loss",
-    "lr_zero",
-    "zeroed",
-    "skipped",
-    "clips_nothing",
-    "clips_scaled",
-    "scaled_step",
-    "unscaled_loss",
-    "never_stepped",
-    "step_first",
-    "moved",
-    "unmoved",
-    "not_frozen",
-    "rebound",
-    "eval_norm",
-    "frozen_norm",
-    "eval_dropout",
-    "always_drops",
-)
-_VALUE_KINDS = (
-    "nan",
-    "inf",
-    "zero",
-    "vanishing",
-    "exploding",
-    "saturated",
-    "softmax_twice",
-    "sigmoid_twice",
-    "raw_scores",
-    "broadcast",
-)
+"""What a finding is about → its kinds and their names; the other kinds are causes for which a hook did not fire."""
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("cause open")}
-_SEVERITY_NAMES = {
-    "error": N_("error"),
-    "warning": N_("warning"),
-    "remark": N_("remark"),
-}
+_SEVERITY_NAMES = {"error": N_("error"), "warning": N_("warning"), "remark": N_("remark")}
+SEVERITIES = tuple(_SEVERITY_NAMES)
+"""The severities of findings, the worst first."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,10 +194,9 @@ class Finding(ShownRow):
         """What it is about: ``hook``, ``parameter``, ``value``, ``training`` or ``program``."""
         if self.kind == "exception":
             return "hook" if self.hooks else "program"
-        for kinds, about in _ABOUT:
-            if self.kind in kinds and not (self.kind == "frozen" and self.hooks):
-                return about
-        return "hook"
+        if self.kind == "frozen" and self.hooks:
+            return "hook"
+        return next((about for about, kinds in KINDS.items() if self.kind in kinds), "hook")
 
     @property
     def text(self) -> str:
@@ -245,39 +209,10 @@ class Finding(ShownRow):
         return self.severity != "remark"
 
     def _columns(self) -> dict[str, str]:
-        step = "" if self.step is None else str(self.step + 1)
-        texts = {"step": step, "severity": describe_severity(self), "problem": name_of_finding(self)}
-        texts |= {"when": self.when, "line": describe_line(self), "what": self.text}
-        return {_(_COLUMNS[name]): text for name, text in texts.items()}
+        texts = _write_cells(self) | {"step": "" if self.step is None else str(self.step + 1)}
+        return {_(heading): texts[name] for name, heading in _COLUMNS.items() if name in texts}
 
 
-_ABOUT: tuple[tuple[tuple[str, ...], About], ...] = (
-    (_PARAMETER_KINDS, "parameter"),
-    (_VALUE_KINDS, "value"),
-    (_TRAINING_KINDS, "training"),
-)
-
-
-NAMED_HOOK_KINDS = (
-    "exception",
-    "edited_in_place",
-    "repeated",
-    "overwritten",
-    "copied",
-    "legacy",
-    "recomputed",
-    "no_inputs",
-    "lost_inputs",
-    "lost_rows",
-    "unreturned",
-    "reshaped",
-    "overwritten_output",
-    "kept_last",
-    "early_read",
-    "edited_later",
-    "late_binding",
-)
-"""The kinds of findings about hooks that are not causes for which one did not fire."""
 SURPRISES = ("early", "again", "kept", "ignored", "undefined")
 """The kinds of findings about hooks that fired in a way that one may not expect."""
 
@@ -293,12 +228,12 @@ def name_of_finding(finding: Finding) -> str:
 
 def is_about_silence(finding: Finding) -> bool:
     """Return whether a finding says why hooks did not fire."""
-    return finding.about == "hook" and finding.kind not in (*NAMED_HOOK_KINDS, *SURPRISES)
+    return finding.about == "hook" and finding.kind not in (*KINDS["hook"], *SURPRISES)
 
 
 def name_of_kind(kind: str) -> str:
     """Name a kind of finding that is not about a hook that did not fire."""
-    return _(_KIND_NAMES[kind])
+    return _(next(kinds[kind] for kinds in KINDS.values() if kind in kinds))
 
 
 def name_of_severity(severity: str) -> str:
@@ -364,9 +299,8 @@ class Findings(Table[Finding]):
         trace = self._trace
         number = "" if row.step is None else format_pass_number(trace, trace.rows[row.step].pass_id)
         step = format_step_number(trace, row.step)
-        texts = {"pass": number, "step": step, "severity": describe_severity(row), "when": row.when}
-        texts |= {"problem": name_of_finding(row), "line": describe_line(row)}
-        return (*(texts[name] for name in self._columns), row.text)
+        texts = _write_cells(row) | {"pass": number, "step": step}
+        return tuple(texts[name] for name in (*self._columns, "what"))
 
     def _filter(self, rows: Iterable[Finding]) -> "Findings":
         nothing = pluralize(
@@ -393,6 +327,12 @@ class Findings(Table[Finding]):
     def training(self) -> "Findings":
         """The findings about the training loop."""
         return self._filter(row for row in self if row.about == "training")
+
+
+def _write_cells(finding: Finding) -> dict[str, str]:
+    """Write the cells of a finding in each table: column → text."""
+    texts = {"severity": describe_severity(finding), "problem": name_of_finding(finding), "when": finding.when}
+    return texts | {"line": describe_line(finding), "what": finding.text}
 
 
 def describe_severity(finding: Finding) -> str:

@@ -1,12 +1,11 @@
 """All findings of a trace in one list, the worst first, and what an empty list says."""
 
 from dataclasses import replace
-from math import inf
 from typing import NamedTuple
 
 from hookviz.analysis.findings.consequences import list_silence
 from hookviz.analysis.findings.exceptions import list_exceptions
-from hookviz.analysis.findings.finding import NAMED_HOOK_KINDS, Finding, Findings, rank_severity
+from hookviz.analysis.findings.finding import KINDS, Finding, Findings, describe_passes, rank_severity
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_legacy_hooks, list_lost_rows
 from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments, list_late_bindings
@@ -78,20 +77,21 @@ def diagnose(trace: TraceData) -> Diagnosis:
     others += list_zeroing_hooks(trace, others)
     silent_hooks, lines = list_silent_hooks(trace), StepLines(trace)
     found = sorted(list_silence(trace, silent_hooks, others), key=_rank)
-    with_lines = [_add_line(trace, finding, lines) for finding in found] if trace.lines else found
+    complete = [_complete(trace, finding, lines) for finding in found]
     nothing = "" if found else _describe_no_findings(trace, len(silent_hooks))
-    return Diagnosis(Findings(trace, with_lines, nothing), silent_hooks, lines, nothing)
+    return Diagnosis(Findings(trace, complete, nothing), silent_hooks, lines, nothing)
 
 
 def _rank(finding: Finding) -> tuple[int, bool, bool, int]:
     step = -1 if finding.step is None else finding.step
-    is_late = finding.about == "hook" and finding.kind not in NAMED_HOOK_KINDS
+    is_late = finding.about == "hook" and finding.kind not in KINDS["hook"]
     return rank_severity(finding.severity), finding.kind != "exception", is_late, step
 
 
-def _add_line(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
-    """Add the line of the user's code to a finding with a step and no line yet, if that is known."""
-    if finding.step is None or finding.line is not None:
+def _complete(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
+    """Say when a finding holds, and add the line of the user's code if it has a step and no line yet."""
+    finding = replace(finding, when=finding.when or describe_passes(finding.passes, trace))
+    if finding.step is None or finding.line is not None or not trace.lines:
         return finding
     place = lines.line(trace.steps[finding.step])
     if place is None or place.line is None:
@@ -108,7 +108,7 @@ def _describe_no_findings(trace: TraceData, silent: int) -> str:
 
     Of ``silent`` hooks that did not fire it is not known whether anybody expects them to.
     """
-    if not _has_gradients(trace):
+    if not any(row.kind in ("seed", "arrive", "accumulate", "returned") for row in trace.rows):
         return join_sentences([_("This trace holds no gradients to check."), *_list_unknown_nonfinite(trace)])
     fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
     hooks = {(trace.hook_rows[index].key, trace.hook(index).on) for index in fired if index is not None}
@@ -122,10 +122,6 @@ def _describe_no_findings(trace: TraceData, silent: int) -> str:
     text = _("Hooks that did not fire, on what the passes did not use: {count}. trace.hooks lists them.")
     others = [text.format(count=f"{silent:,}")] if silent else []
     return join_sentences([looked, *others, *unlooked, *_list_unknown_nonfinite(trace)])
-
-
-def _has_gradients(trace: TraceData) -> bool:
-    return any(row.kind in ("seed", "arrive", "accumulate", "returned") for row in trace.rows)
 
 
 def _list_unexamined(trace: TraceData) -> list[str]:
@@ -144,33 +140,17 @@ def _list_unexamined(trace: TraceData) -> list[str]:
         parts.append(_("gradients whose numbers are not known ({count})").format(count=f"{count:,}"))
     devices = sorted({value[2] for value in trace.values} - {"", "cpu", "meta"})
     if devices:
-        parts.append(
-            _("on {devices}, frozen parameters and whether gradients are 0 at a step").format(
-                devices=", ".join(devices)
-            )
-        )
+        text = _("on {devices}, frozen parameters and whether gradients are 0 at a step")
+        parts.append(text.format(devices=", ".join(devices)))
     return parts
 
 
 def _list_unknown_nonfinite(trace: TraceData) -> list[str]:
     """The sentence on values with NaN or Inf, for a trace in which no finding explains them."""
     known = [value for value in trace.values if value[-1] is None and 0 not in value[0]]
-    # Most values of a deep network of scalars are finite numbers, which need no call of ours.
-    count = sum([_is_nonfinite(value) for value in known if type(value[3]) is not float or not -inf < value[3] < inf])
-    return (
-        [
-            _("Recorded values with NaN or Inf: {count}. hookviz did not find where it begins.").format(
-                count=f"{count:,}"
-            )
-        ]
-        if count
-        else []
-    )
-
-
-def _is_nonfinite(value: tuple[object, ...]) -> bool:
-    _ignored, nan_count, inf_count = get_norm_nan_inf(value)
-    return nan_count > 0 or inf_count > 0
+    count = sum(any(get_norm_nan_inf(value)[1:]) for value in known)
+    text = _("Recorded values with NaN or Inf: {count}. hookviz did not find where it begins.")
+    return [text.format(count=f"{count:,}")] if count else []
 
 
 def _list_gradient_values(trace: TraceData) -> set[int | None]:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
 
-from hookviz.analysis.formulas.derivatives import find_formula, formula_name, has_output_per_input, required_names
+from hookviz.analysis.formulas.derivatives import (
+    Formula,
+    find_formulas,
+    formula_name,
+    has_output_per_input,
+    required_names,
+)
 from hookviz.analysis.formulas.evaluation import Missing, NotRecorded
 from hookviz.analysis.formulas.formula_writer import SUMMAND, FormulaWriter, NotCovered, text_of
 from hookviz.support.messages import N_, _, join_sentences
@@ -131,22 +137,19 @@ class Explainer:
         place, value = self.trace.edges.get((row.own_node, slot)), self.trace.value(after[slot])
         if place is None or not isinstance(value, Value):
             return None
-        on, formula = self.trace.name(*place), find_formula(self.trace.ops[row.own_node], slot)
-        if formula is None:
+        on, formulas = self.trace.name(*place), find_formulas(self.trace.ops[row.own_node], slot)
+        if not formulas:
             return Reason(on, "", "", value, None, UNEXPLAINED, self._describe_missing_formula(row))
         names = self._inputs.names(step, slot)
+        reasons = [self._try_formula(formula, names, on, value) for formula in formulas]
+        return next((reason for reason in reasons if reason.verdict != UNEXPLAINED), reasons[0])
+
+    def _try_formula(self, formula: Formula, names: Mapping[str, Any], on: str, value: Value) -> Reason:
         try:
             text = FormulaWriter(names).write(formula.text)
         except NotCovered:
-            return Reason(
-                on,
-                "",
-                "",
-                value,
-                formula.source,
-                UNEXPLAINED,
-                _("PyTorch has a formula for this case, but hookviz cannot read it."),
-            )
+            note = _("PyTorch has a formula for this case, but hookviz cannot read it.")
+            return Reason(on, "", "", value, formula.source, UNEXPLAINED, note)
         verdict, note = self._verify(formula.text, names, value, text)
         filled = _fill_in(formula.text, names, text) if verdict == EXPLAINED else ""
         return Reason(on, text, filled, value, formula.source, verdict, note)
@@ -154,20 +157,17 @@ class Explainer:
     def _verify(self, formula: str, names: Mapping[str, Any], value: Any, text: str) -> tuple[Verdict, str]:
         """Whether a formula, whose ``text`` is for people, gives the recorded gradient ``value``, and a remark."""
         verify = load_verifier()
-        if self._is_redacted or verify is None:
-            return SYMBOLS, (
-                _("No values: the numbers are left out of this page.")
-                if self._is_redacted
-                else _("No values: they need PyTorch, which is not installed.")
-            )
+        if self._is_redacted:
+            return SYMBOLS, _("No values: the numbers are left out of this page.")
+        if verify is None:
+            return SYMBOLS, _("No values: they need PyTorch, which is not installed.")
         try:
             notes = verify(formula, names, value)
         except Missing as missing:
             return SYMBOLS, _(_MISSING_VALUES[str(missing)])
         except Exception as error:  # torch cannot compute with such values
-            return UNEXPLAINED, _("The formula could not be computed with these values ({error}).").format(
-                error=type(error).__name__
-            )
+            text = _("The formula could not be computed with these values ({error}).")
+            return UNEXPLAINED, text.format(error=type(error).__name__)
         if notes is None:
             return UNEXPLAINED, _("{formula} does not give the recorded gradient.").format(formula=text)
         return EXPLAINED, join_sentences([note.text for note in notes])
@@ -221,19 +221,17 @@ class Explainer:
         computed_at = None if node is None else self.trace.lookup.compute_steps.get((step.pass_id, node))
         reason = None if computed_at is None else self._explain_sent(computed_at, slot)
         if reason is None:
+            verdict: Verdict = EXPLAINED if node is None else UNEXPLAINED
             note = _("the seed") if node is None else _(_UNSEEN)
-            return Reason(
-                step.on, "", format_values(value), value, None, EXPLAINED if node is None else UNEXPLAINED, note
-            )
+            return Reason(step.on, "", format_values(value), value, None, verdict, note)
         if value is None or reason.value == value or repr(reason.value) == repr(value):
             return reason
         edit = self._find_edit(step)
         if edit is not None and edit.after == index:
             return self._explain_edit(step, edit)
-        note = _("{op} computed {before}; then a hook of the node turned it into {after}.").format(
-            before=format_values(reason.value), after=format_values(value), op=self.trace.name(node)
-        )
-        return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=note)
+        text = _("{op} computed {before}; then a hook of the node turned it into {after}.")
+        names = {"op": self.trace.name(node), "before": format_values(reason.value), "after": format_values(value)}
+        return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=text.format(**names))
 
     def _explain_accumulation(self, step: Step) -> Reason:
         """The reason for a ``.grad``: the sum of the old ``.grad`` and the gradient that arrived last."""

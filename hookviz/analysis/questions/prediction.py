@@ -54,11 +54,9 @@ _NUMBER_QUESTIONS = {
     "full_backward_pre_hook": N_(
         "{hook} is about to run on {on}; the gradient of its output is {before}. What comes out?"
     ),
-    "full_backward_hook": N_(
-        "{hook} is about to run on {on}; grad_input, the gradient sent to its inputs, is {before}. What comes out?"
-    ),
-    "backward_hook": N_(
-        "{hook} is about to run on {on}; grad_input, the gradient sent to its inputs, is {before}. What comes out?"
+    **dict.fromkeys(
+        ("full_backward_hook", "backward_hook"),
+        N_("{hook} is about to run on {on}; grad_input, the gradient sent to its inputs, is {before}. What comes out?"),
     ),
     "node_post_hook": N_("{hook} is about to run on {on}, which has computed {before}. What does the node send on?"),
     "post_accumulate_hook": N_("{hook} is about to run on {on}; {on}.grad is {before}. What is it afterwards?"),
@@ -384,19 +382,11 @@ def _ask_what_node_sends(step: Step) -> Question | None:
 def _list_sending_mistakes(gradient: Any, outputs: list[Any]) -> Iterator[tuple[Numbers, str]]:
     """Wrong numbers that a node could send, with the reason why they are wrong."""
     yield outputs[::-1], _("Those are the right numbers in the wrong order.")
-    yield (
-        [gradient] * len(outputs),
-        _("{value} is the gradient that comes in. The node computes a new one from it and sends that on.").format(
-            value=format_number(gradient)
-        ),
-    )
+    text = _("{value} is the gradient that comes in. The node computes a new one from it and sends that on.")
+    yield [gradient] * len(outputs), text.format(value=format_number(gradient))
     if gradient:
-        yield (
-            [output / gradient for output in outputs],
-            _("That would be right if the gradient 1 came in, but it is {value}.").format(
-                value=format_number(gradient)
-            ),
-        )
+        text = _("That would be right if the gradient 1 came in, but it is {value}.")
+        yield [output / gradient for output in outputs], text.format(value=format_number(gradient))
 
 
 def _format_sent(parts: Sequence[Part], sent: Numbers) -> str:

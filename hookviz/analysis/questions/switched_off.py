@@ -65,11 +65,8 @@ def _ask(off: Mapping[str, Step], on: Mapping[str, Step], name: str, labels: Seq
     if answer is None or before is None or (len(answer) == len(before) and are_near(answer, before)):
         return None
     reasons = choose_mistakes(answer, _list_mistakes(off, on, name, labels), _MAX_MISTAKES)
-    text = (
-        _("{hooks} is off. What is {on}.grad now?")
-        if len(labels) == 1
-        else _("{hooks} are off. What is {on}.grad now?")
-    ).format(hooks=join_list(labels), on=name)
+    one, many = _("{hooks} is off. What is {on}.grad now?"), _("{hooks} are off. What is {on}.grad now?")
+    text = (one if len(labels) == 1 else many).format(hooks=join_list(labels), on=name)
     return {"text": text, "answer": format_numbers(answer), "reasons": reasons}
 
 

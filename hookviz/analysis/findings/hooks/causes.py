@@ -4,7 +4,6 @@ A rule looks at one hook and returns its cause, or None if what was recorded spe
 it needs: if they were not observed as a whole, the cause is open, and the hook has the cause for which they were not.
 """
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -28,11 +27,11 @@ from hookviz.analysis.findings.hooks.transformed_code import (
     compiled_before,
     in_graph_of_transform,
     transformed,
-    transformed_owner,
-    transformed_passes,
+    transformed_tensor,
 )
+from hookviz.analysis.findings.ops import COPIES, PARTS, VIEWS
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.support.messages import join_list, join_sentences
+from hookviz.support.messages import _, join_first, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, UnfiredRow
 from hookviz.trace.hook_facts import HOOK_FACTS, ON_TENSOR_KINDS, name_of_kind
 from hookviz.trace.traversal import iter_enclosing_calls, name_last_root
@@ -54,14 +53,15 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
         cause = rule.find(hook, timeline)
         if cause is not None and cause.key in _UNFINISHED and timeline.has_ended_before(hook):
             step = len(timeline.trace.rows) - 1
-            return Cause("raised.end", {"on": hook.on, "step": f"{step + 1:,}"}, step)
+            return Cause("raised", {"step": f"{step + 1:,}"}, step)
         if cause is not None:
             gap = timeline.find_gap(hook, rule.needs)
             if gap is None and cause.key in _NOT_CALLED and cause.place is None:
                 return cause._replace(place=_find_other_run(hook, timeline))
             return cause if gap is None else Cause(gap, {"on": hook.on}, is_proven=False, what_is_open=cause.key)
     gap = timeline.find_gap(hook, ALL_FACTS)
-    return Cause(f"unknown.{family}" if gap is None else gap, {"on": hook.on}, is_proven=False)
+    unknown = "unknown.tensor" if family == "tensor" else "unknown"
+    return Cause(unknown if gap is None else gap, {"on": hook.on}, is_proven=False)
 
 
 def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
@@ -136,7 +136,7 @@ def _registered_after_passes(hook: UnfiredRow, timeline: Timeline) -> Cause | No
     """It was registered after the last backward pass had begun."""
     if hook.since is None or not timeline.seeds or timeline.passes_while(hook):
         return None
-    return Cause("after_pass", {"on": hook.on, "step": str(timeline.seeds[-1] + 1)}, timeline.seeds[-1])
+    return Cause("after_pass", {"on": hook.on}, timeline.seeds[-1])
 
 
 def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -156,11 +156,8 @@ def _discarded(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not hook.discarded:
         return None
     step = timeline.first_call_of(hook.on)
-    if step is None:
-        place = find_replaced_parameter(timeline.trace, hook) if hook.leaf else None
-        return Cause("discarded", {"on": hook.on}, place=place)
-    names = {"on": hook.on, "class": hook.owner, "step": f"{step + 1:,}"}
-    return Cause("discarded.replaced", names, step)
+    place = find_replaced_parameter(timeline.trace, hook) if hook.leaf and step is None else None
+    return Cause("discarded", {"on": hook.on}, step, place=place)
 
 
 def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -189,18 +186,12 @@ def _bypassed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.called:
         return None
     if hook.stand_in:
-        return Cause(_STAND_INS[hook.maker], {"on": hook.on, "user": hook.stand_in, "maker": hook.maker})
+        return Cause("traced", {"on": hook.on, "user": hook.stand_in, "maker": hook.maker})
     if hook.inner:
         return Cause("bypassed.inner", {"on": hook.on, "inner": hook.inner})
     if not hook.used or hook.older:
         return None
     return Cause("bypassed", {"on": hook.on})
-
-
-_STAND_INS = {
-    "torch.jit.trace": "traced", "torch.jit.script": "scripted", "torch.fx": "traced.fx", "torch.export": "traced",
-}  # fmt: skip
-"""What made a module that ran in the place of another one → the cause."""
 
 
 def _called_before(hook: UnfiredRow, _: Timeline) -> Cause | None:
@@ -230,7 +221,7 @@ def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     step = timeline.exception_in(calls)
     if hook.called or step is None:
         return None
-    return Cause("raised.caller", {"on": hook.on, "caller": caller, "step": str(step + 1)}, step)
+    return Cause("raised", {"step": str(step + 1)}, step)
 
 
 def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -254,7 +245,7 @@ def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """An exception left each call before the hook's turn."""
     calls = {timeline.trace.rows[step].own_call for step in timeline.calls_while(hook)}
     step = timeline.exception_in(calls)
-    return None if step is None else Cause("raised", {"on": hook.on, "step": str(step + 1)}, step)
+    return None if step is None else Cause("raised", {"step": str(step + 1)}, step)
 
 
 def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -263,8 +254,7 @@ def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     modes = {timeline.call_at(step).mode for step in steps}
     if not steps or "grad" in modes:
         return None
-    mode = next(mode for mode in ("checkpoint", "inference", "no_grad") if mode in modes)
-    return Cause(mode, {"on": hook.on}, steps[-1])
+    return Cause("checkpoint" if "checkpoint" in modes else "no_grad", {"on": hook.on}, steps[-1])
 
 
 def _returned_container(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -303,9 +293,8 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
     is_unwritten = HOOK_FACTS[hook.kind].changes == "grad" and not passed.isdisjoint(timeline.returning_passes)
-    key = "partial.grad" if is_unwritten else "partial.module" if hook.kind in MODULE_HOOK_KINDS else "partial"
     facts = {"on": hook.on, "kind": name_of_kind(hook.kind)}
-    return Cause(key, facts, timeline.seeds[-1] if timeline.seeds else None)
+    return Cause("partial.grad" if is_unwritten else "partial", facts, timeline.seeds[-1] if timeline.seeds else None)
 
 
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -318,32 +307,20 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not passes or not passes <= raised.keys():
         return None
     step = raised[max(passes)]
-    return Cause("raised.backward", {"on": hook.on, "step": str(step + 1)}, step)
+    return Cause("raised", {"step": str(step + 1)}, step)
 
 
 # -- tensors
 
 
-def _weight_norm(hook: UnfiredRow, _: Timeline) -> Cause | None:
-    """It is a weight that weight_norm computed for one forward."""
-    weight = _WEIGHT_NORM_PATH.sub("", hook.made_from)
-    if hook.in_graph or weight == hook.made_from or not hook.made_by.startswith("WeightNorm"):
-        return None
-    return Cause("weight_norm", {"on": hook.on, "weight": weight, "parameter": hook.made_from})
-
-
-_WEIGHT_NORM_PATH = re.compile(r"parametrizations\.(?=\w+\.original\d$)|\.original\d$|_v$")
-"""What the path of a parameter of weight_norm has more than that of the weight, with either implementation."""
-
-
 def _parametrized(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It is what a parametrization, such as spectral_norm, computed at one access of the attribute."""
-    trace = timeline.trace
+    """It is what weight_norm or another parametrization computed for one forward, or one access of the attribute."""
+    trace, parameter = timeline.trace, hook.made_from if hook.made_by.startswith("WeightNorm") else ""
     calls = [] if hook.returned is None else [*iter_enclosing_calls(trace, hook.returned.call)]
     kinds = [trace.modules[trace.calls[call].module].kind for call in calls]
-    if "ParametrizationList" not in kinds or hook.in_graph or not hook.passes:
-        return None
-    return Cause("parametrized", {"on": hook.on, "parametrization": kinds[0].removeprefix("_")})
+    if not parameter and "ParametrizationList" in kinds and hook.passes:
+        parameter = "parametrizations.weight.original"
+    return Cause("parametrized", {"on": hook.on, "parameter": parameter}) if parameter and not hook.in_graph else None
 
 
 def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
@@ -361,16 +338,17 @@ def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
 
 def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It is a view or a copy of a tensor, and no pass used it itself."""
-    is_copy = hook.made_by.partition("Backward")[0] in _COPYING_OPS and (hook.beside or hook.dropped)
+    is_copy = hook.made_by.partition("Backward")[0] in VIEWS | PARTS | COPIES and (hook.beside or hook.dropped)
     if not is_copy or hook.in_graph or not hook.passes:
         return None
-    names = {"on": hook.on, "op": hook.made_by, "base": hook.made_from, "root": name_last_root(timeline.trace)}
-    return Cause("detour.leaf" if hook.made_from else "detour", names, timeline.passes_while(hook)[0])
+    base = hook.made_from or _("another tensor")
+    names = {"on": hook.on, "base": base, "root": name_last_root(timeline.trace)}
+    return Cause("detour", names, timeline.passes_while(hook)[0])
 
 
 def _after_its_pass(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """The pass that uses its tensor had begun when it was registered, and no other one uses it."""
-    return Cause("after_pass.own", {"on": hook.on}) if hook.late and not hook.in_graph else None
+    return Cause("after_pass", {"on": hook.on}) if hook.late and not hook.in_graph else None
 
 
 def _dropped(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -397,7 +375,7 @@ def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     names = {"on": hook.on, "root": name_last_root(timeline.trace)}
     place = timeline.find_cut_of_parameter(hook.on) if hook.leaf else timeline.find_cut_after(hook.call)
     place = place or find_cut_of_variable(timeline.trace, hook)
-    if place is None and hook.made_by.partition("Backward")[0] in _COPYING_OPS:
+    if place is None and hook.made_by.partition("Backward")[0] in VIEWS | PARTS | COPIES:
         return Cause("not_in_graph.view", {**names, "op": hook.made_by}, timeline.seeds[-1])
     return Cause("not_in_graph", names, timeline.seeds[-1], place=place)
 
@@ -436,13 +414,9 @@ def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.steps or not trace.updates:
         return None if hook.steps else Cause("no_step", {"on": hook.on})
     others = {trace.optimizers[trace.rows[row.step].optimizer or 0]: row.step for row in reversed(trace.updates)}
-    namesake = next((other for other in others if other.name == hook.on), None)
-    other = namesake or list(others)[-1]
-    step, more = others[other], [f"{one.name} ({one.kind})" for one in reversed(others) if one is not other]
-    names = {"class": hook.owner, "other": other.name, "kind": other.kind, "step": f"{step + 1:,}"}
-    names["others"] = join_list([f"{other.name} ({other.kind})", *more[:3]])
-    key = "no_step.again" if namesake is not None else "no_step.other"
-    return Cause(key, {"on": hook.on, **names}, step)
+    step = min(others.values())
+    listed = join_first([f"{one.name} ({one.kind})" for one in reversed(others)])
+    return Cause("no_step.other", {"class": hook.owner, "others": listed, "step": f"{step + 1:,}"}, step)
 
 
 def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -451,12 +425,6 @@ def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("after_step", {"on": hook.on}) if is_late else None
 
 
-_COPYING_OPS = {
-    "Alias", "AsStrided", "Clone", "Diagonal", "Expand", "Permute", "Reshape", "ReshapeAlias", "Select", "Slice",
-    "Split", "SplitWithSizes", "Squeeze", "T", "ToCopy", "Transpose", "Unbind", "Unfold", "UnsafeView", "Unsqueeze",
-    "View",
-}  # fmt: skip
-"""Ops that make a view or a copy of a tensor."""
 _CALLS: frozenset[Fact] = frozenset({"calls"})
 _PASSES: frozenset[Fact] = frozenset({"passes"})
 _GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
@@ -476,11 +444,11 @@ _RULES: dict[str, tuple[Rule, ...]] = {
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES),
     ),
     "tensor": (
-        Rule(_removed, _PASSES), Rule(_discarded), Rule(_weight_norm, _PASSES), Rule(_parametrized, _PASSES),
+        Rule(_removed, _PASSES), Rule(_discarded), Rule(_parametrized, _PASSES),
         Rule(_frozen), Rule(_no_pass, _PASSES), Rule(_registered_after_passes, _PASSES), Rule(_after_its_pass, _PASSES),
         Rule(in_graph_of_transform, _PASSES), Rule(_stray, _PASSES), Rule(_detour, _PASSES), Rule(_dropped, _PASSES),
-        Rule(_owner_not_called, _GRAPHS), Rule(transformed_owner, _GRAPHS), Rule(transformed_passes, _PASSES),
-        Rule(_substituted, _GRAPHS), Rule(_not_in_graph, _GRAPHS - _CALLS),
+        Rule(_owner_not_called, _GRAPHS), Rule(transformed_tensor, _GRAPHS), Rule(_substituted, _GRAPHS),
+        Rule(_not_in_graph, _GRAPHS - _CALLS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES), Rule(_unseen),
     ),
     "step": (Rule(_removed), Rule(_skipped_by_scaler), Rule(_no_step, _PASSES), Rule(_after_step, _PASSES)),

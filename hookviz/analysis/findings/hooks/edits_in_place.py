@@ -1,13 +1,12 @@
 """Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
 
-from hookviz.analysis.findings.finding import Finding, describe_passes
+from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.program_text import find_edit_in_place
-from hookviz.analysis.findings.parameters.missing_gradients import join_owners
+from hookviz.analysis.findings.parameters.missing_gradients import tell_same
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
 from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.support.source_code import Source
 from hookviz.trace import Hook, StepRow, TraceData
-from hookviz.trace.hooks import shared_label
 from hookviz.trace.sentences import format_values
 
 RETURN_NEW = N_("Return a new tensor from {hook}, such as grad * 2, instead of an edit like grad *= 2.")
@@ -34,19 +33,14 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     names = {"hook": edit.hook.label, "on": describe_node(trace, edit.row.node, edit.row.output)}
     hooks, line = _list_hooks(trace, steps), find_edit_in_place(edit.hook)
-    sentence = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.").format(
-        **names, others=_name_changed(trace, steps)
-    )
-    more = _("The same holds for {hook} on {others}.").format(
-        hook=shared_label(hooks), others=join_owners(hooks, (hook.on for hook in hooks[1:]))
-    )
+    text = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.")
+    sentence = text.format(others=_name_changed(trace, steps), **names)
     return Finding(
         first.cause,
         "edited_in_place",
-        join_sentences([sentence, *([more] if hooks[1:] else [])]),
+        join_sentences([sentence, *tell_same(hooks)]),
         "warning",
         passes,
-        describe_passes(passes, trace),
         line=edit.hook.line if line is None else line,
         file=edit.hook.file,
         line_role="hook" if line is None else "edits",

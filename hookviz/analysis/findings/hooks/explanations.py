@@ -1,6 +1,6 @@
 """What is said of a hook that did not fire: for each cause its kind, why, and what to do."""
 
-from hookviz.analysis.findings.hooks.explanation import Explanation
+from hookviz.analysis.findings.hooks.cause import Explanation
 from hookviz.analysis.findings.hooks.surprises import SURPRISE_EXPLANATIONS
 from hookviz.analysis.findings.hooks.transformed_code import TRANSFORMED_EXPLANATIONS
 from hookviz.support.messages import N_
@@ -22,12 +22,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "after_pass": Explanation(
         "late",
-        N_("{hook} was registered after the last backward pass had begun (step {step})."),
-        N_("Register it before you call backward()."),
-    ),
-    "after_pass.own": Explanation(
-        "late",
-        N_("{hook} was registered after the pass that uses {on} had begun; no later pass uses {on}."),
+        N_("{hook} was registered after the last backward pass that uses {on} had begun."),
         N_("Register it before you call backward()."),
     ),
     "after_step": Explanation(
@@ -123,29 +118,10 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("{on} was not called. While {caller} ran, {other} was, which {caller} does not hold (step {step})."),
         N_("Look for where the forward of {caller} refers to {other} instead of its own modules."),
     ),
-    "scripted": Explanation(
-        "substituted",
-        N_(
-            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which has no hooks "
-            "that were registered after that."
-        ),
-        N_("Run the original model, or register the hook before {maker}."),
-    ),
     "traced": Explanation(
         "substituted",
-        N_(
-            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which has the "
-            "parameters of the original and not its hooks."
-        ),
-        N_("Run the original model. A hook that is registered before {maker} runs while that traces, and not later."),
-    ),
-    "traced.fx": Explanation(
-        "substituted",
-        N_(
-            "{on} was never called: {user} ran in its place, which {maker} made of its code, and which calls what is "
-            "in {on} itself."
-        ),
-        N_("Run the original model, or register the hook on a module that {user} calls: print({user}.code)."),
+        N_("{on} was never called: {user} ran in its place, which {maker} made of its code and which lacks its hooks."),
+        N_("Run the original model."),
     ),
     "copied": Explanation(
         "substituted",
@@ -164,16 +140,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     "discarded": Explanation(
         "substituted",
         N_(
-            "What {hook} was registered on was gone before a pass used it: {on} was replaced or taken out of its "
+            "What {hook} was registered on was gone before anything used it: {on} was replaced or taken out of its "
             "model, or nothing kept the model itself."
-        ),
-        N_("Register the hook after the model has its final modules and parameters."),
-    ),
-    "discarded.replaced": Explanation(
-        "substituted",
-        N_(
-            "The {class} that {hook} was registered on is gone: {on} is another module now, which was called "
-            "(step {step})."
         ),
         N_("Register the hook after the model has its final modules and parameters."),
     ),
@@ -188,32 +156,17 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "detour": Explanation(
         "substituted",
-        N_("No pass used {on}: it was made from another tensor, and a view or a copy has a gradient of its own."),
+        N_("No pass used {on}: it was made from {base}, and a view or a copy has a gradient of its own."),
         N_("Register the hook on the tensor that {root} is computed from, or use {on} from there on."),
-        is_unrelated=True,
-    ),
-    "detour.leaf": Explanation(
-        "substituted",
-        N_("No pass used {on}: it was made from {base} ({op}), and a view or a copy has a gradient of its own."),
-        N_("Register the hook on {base}."),
-        is_unrelated=True,
-    ),
-    "weight_norm": Explanation(
-        "substituted",
-        N_(
-            "weight_norm computes {weight} anew for each forward: the tensor that {hook} was registered on is"
-            " not the one that the forward used."
-        ),
-        N_("Register the hook on {parameter}."),
         is_unrelated=True,
     ),
     "parametrized": Explanation(
         "substituted",
         N_(
-            "{on} is what {parametrization} computed when the attribute was read once. Each access computes it anew, "
-            "and the passes used other tensors."
+            "{on} is computed anew for each forward, or each time the attribute is read: the tensor that {hook} was "
+            "registered on is not one that the passes used."
         ),
-        N_("Register the hook on the parameter that it is computed from: parametrizations.weight.original."),
+        N_("Register the hook on the parameter that it is computed from: {parameter}."),
     ),
     "substituted": Explanation(
         "substituted",
@@ -226,14 +179,11 @@ EXPLANATIONS: dict[str, Explanation] = {
     # its module ran without recording a graph
     "no_grad": Explanation(
         "no_graph",
-        N_("{on} ran while PyTorch recorded no graph, as in torch.no_grad(): no gradient can come back to it."),
-        N_("Call the model outside of no_grad()."),
-        is_intended=True,
-    ),
-    "inference": Explanation(
-        "no_graph",
-        N_("{on} ran in torch.inference_mode(): PyTorch recorded no graph, and calls forward hooks only."),
-        N_("Call the model outside of inference_mode()."),
+        N_(
+            "{on} ran while PyTorch recorded no graph, as in torch.no_grad() or inference_mode(): no gradient can come "
+            "back to it."
+        ),
+        N_("Call the model outside of no_grad() and inference_mode()."),
         is_intended=True,
     ),
     "checkpoint": Explanation(
@@ -327,13 +277,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "no_step.other": Explanation(
         "no_step",
         N_("The {class} that {hook} is on took no step. These did: {others}, for the first time at step {step}."),
-        N_("Register the hook on the optimizer whose step() is called."),
-        is_unrelated=True,
-    ),
-    "no_step.again": Explanation(
-        "no_step",
-        N_("The {class} that {hook} is on took no step. Another {on} did, of the class {kind} (step {step})."),
-        N_("If {on} was made anew, register the hook after it was made for the last time."),
+        N_("Register the hook on the optimizer whose step() is called. If that was made anew, register it after that."),
         is_unrelated=True,
     ),
     "scaler": Explanation(
@@ -348,15 +292,7 @@ EXPLANATIONS: dict[str, Explanation] = {
             "The backward pass computed only the gradients that were asked for (autograd.grad, or "
             "backward(inputs=...)), and the path to them does not pass through {on}."
         ),
-        N_("Call backward() without inputs, or name {on} among them."),
-    ),
-    "partial.module": Explanation(
-        "partial",
-        N_(
-            "The backward pass computed only the gradients that were asked for (autograd.grad, or "
-            "backward(inputs=...)), and these do not need the gradient of an input of {on}."
-        ),
-        N_("Call backward() without inputs, or ask for the gradient of an input of {on}, too."),
+        N_("Call backward() without inputs, or ask for a gradient that lies behind {on}, too."),
     ),
     "partial.grad": Explanation(
         "partial",
@@ -364,26 +300,7 @@ EXPLANATIONS: dict[str, Explanation] = {
         N_("Call backward() instead of autograd.grad, or register a tensor hook: {on}.register_hook(...)."),
     ),
     # an exception came first
-    "raised": Explanation(
-        "raised",
-        N_("An exception ended the call of {on} before {hook} could run (step {step})."),
-        N_("Fix the exception first."),
-    ),
-    "raised.caller": Explanation(
-        "raised",
-        N_("An exception ended the call of {caller} before it called {on} (step {step})."),
-        N_("Fix the exception first."),
-    ),
-    "raised.end": Explanation(
-        "raised",
-        N_("An exception came first (step {step}), and nothing was recorded after it."),
-        N_("Fix the exception first."),
-    ),
-    "raised.backward": Explanation(
-        "raised",
-        N_("An exception ended the backward pass (step {step}) before {hook} could run."),
-        N_("Fix the exception first."),
-    ),
+    "raised": Explanation("raised", N_("An exception came first (step {step})."), N_("Fix the exception first.")),
     # open: it may have fired where the recording does not look
     "before": Explanation(
         "unobserved",
@@ -428,18 +345,10 @@ EXPLANATIONS: dict[str, Explanation] = {
         is_unrelated=True,
     ),
     # open: all was observed, and nothing explains it
-    "unknown.forward": Explanation(
+    "unknown": Explanation(
         "unknown",
-        N_("{on} was called while {hook} was registered, and no step shows {hook}: what happened is not known."),
+        N_("{on} was used while {hook} was registered, and no step shows {hook}: what happened is not known."),
         N_("Look at hv.hooks({on})."),
-    ),
-    "unknown.backward": Explanation(
-        "unknown",
-        N_(
-            "{on} was called with a graph while {hook} was registered, and a backward pass had it in its "
-            "graph. No step shows that a gradient arrived at its output: why is not known."
-        ),
-        N_("Look at the step where {on} was called, and at what uses its output."),
     ),
     "unknown.tensor": Explanation(
         "unknown",
@@ -448,11 +357,6 @@ EXPLANATIONS: dict[str, Explanation] = {
             "is not known. If {on} was changed in place after that, the hook stays with its earlier value."
         ),
         N_("Look at the last step before {on}."),
-    ),
-    "unknown.step": Explanation(
-        "unknown",
-        N_("{on} took a step while {hook} was registered, and no step shows {hook}: what happened is not known."),
-        N_("Look at hv.hooks({on})."),
     ),
     **TRANSFORMED_EXPLANATIONS,
     **SURPRISE_EXPLANATIONS,

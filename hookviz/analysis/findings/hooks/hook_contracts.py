@@ -24,7 +24,7 @@ class Contract(NamedTuple):
     advice: str
 
 
-_TUPLE = N_("Return a tuple with an item for each gradient, such as (grad_input[0] * 2,), or None.")
+_TUPLE = N_("Return a tuple with an item for each gradient, such as (grads[0] * 2,), or None.")
 CONTRACTS = {
     "tensor_hook": Contract(
         N_("What a tensor hook returns takes the place of the gradient."),
@@ -46,7 +46,7 @@ CONTRACTS = {
             "What a full backward pre-hook returns takes the place of grad_output, a tuple: a tensor in its place is "
             "taken apart along its first dimension."
         ),
-        N_("Return a tuple with an item for each gradient, such as (grad_output[0] * 2,), or None."),
+        _TUPLE,
     ),
     "forward_pre_hook": Contract(
         N_("A forward pre-hook that was registered with with_kwargs=True returns all inputs, or None."),
@@ -84,7 +84,7 @@ def explain_refusal(hook: Hook, error: str, raised_at: str | None) -> Contract |
             "got": pluralize(int(counted[1]), _("{count} item"), _("{count} items")),
             "expected": pluralize(int(counted[2]), _("{count} gradient"), _("{count} gradients")),
         }
-        return Contract(text.format(**names), _("Return a tuple with one item for each gradient, or None."))
+        return Contract(text.format(**names), _(_TUPLE))
     return Contract(_(contract.cause).format(**names), _(contract.advice).format(**names))
 
 

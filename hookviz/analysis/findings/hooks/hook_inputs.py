@@ -59,11 +59,10 @@ def loses_rows(step: Step) -> bool:
 
 def _make_row(trace: TraceData, step: int, index: int) -> Finding:
     names = {"before": format_values(trace.steps[step].before), "after": format_values(trace.steps[step].after)}
-    sentence = _("{hook} on {on} returned something without the first dimension of the output: {before} → {after}.")
+    sentence = _("{hook} on {on} returned something without the first dimension: {before} → {after}.")
     cause = _("If it takes output[0]: {on} returns a tensor, not a tuple, and [0] is its first row.")
     advice = _("Use output itself, or look whether it is a tuple.")
     if trace.rows[step].kind == "forward_pre_hook":
-        sentence = _("{hook} on {on} returned something without the first dimension of the input: {before} → {after}.")
         cause = _("What a forward pre-hook returns takes the place of the inputs.")
         advice = _("Return the inputs with all rows.")
     return _describe_inputs(trace, step, index, ("lost_rows", "warning", sentence, cause, advice), names)
@@ -153,9 +152,7 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
             found[hook.label, hook.on] = Finding(
                 step,
                 "legacy",
-                _("{hook} on {on} does not get the gradients of all inputs of {on}.").format(
-                    hook=hook.label, on=hook.on
-                ),
+                _("{hook} on {on} does not get the gradients of all inputs of {on}.").format(**names),
                 "warning",
                 line=hook.line,
                 file=hook.file,

@@ -2,11 +2,12 @@
 
 import ast
 from collections.abc import Iterator
-from itertools import pairwise
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
+from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
@@ -19,13 +20,11 @@ BIND_VALUE = N_("Bind the value when the function is made: add the parameter {na
 
 def list_hook_moments(trace: TraceData) -> list[Finding]:
     """List the tensor hooks that read a ``.grad`` that is not written yet, and those whose tensor is edited later."""
-    groups: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-    for step in trace.lookup.steps_of_kinds("tensor_hook"):
-        index = trace.rows[step].hook
-        if index is not None:
-            row = trace.hook_rows[index]
-            groups.setdefault((row.file, row.line, row.name, row.registered_at), []).append((step, index))
-    found = (_find_early_read(trace, steps) or _find_later_edit(trace, steps[0]) for steps in groups.values())
+    groups = group_firings(trace, ["tensor_hook"], "registered_at")
+    found = (
+        _find_early_read(trace, index, steps) or _find_later_edit(trace, index, steps[0])
+        for index, steps in groups.items()
+    )
     return [finding for finding in found if finding is not None]
 
 
@@ -34,17 +33,16 @@ def _is_on_leaf(trace: TraceData, hook: int) -> bool:
     return node is not None and trace.ops[node] == "AccumulateGrad"
 
 
-def _find_early_read(trace: TraceData, steps: list[tuple[int, int]]) -> Finding | None:
+def _find_early_read(trace: TraceData, index: int, steps: list[int]) -> Finding | None:
     """Return the finding of a hook on leaves that reads the ``.grad`` of a variable; None if it reads none."""
-    step, index = steps[0]
     hook = trace.hook(index)
     read = _find_grad(trace, index) if _is_on_leaf(trace, index) else None
     if read is None or hook.line is None:
         return None
-    hooks = tuple({trace.hook(one).on: trace.hook(one) for _step, one in steps}.values())
+    hooks = list_fired(trace, steps)
     names = {"hook": hook.label, "on": join_first([one.on for one in hooks]), "code": ast.unparse(read)}
     return Finding(
-        step,
+        steps[0],
         "early_read",
         _("{hook} on {on} reads {code}: a tensor hook runs before the pass writes .grad.").format(**names),
         "remark",
@@ -63,17 +61,15 @@ def _find_grad(trace: TraceData, index: int) -> ast.Attribute | None:
     tree, owners = parse_source(hook.source or ""), {hook.on}
     for source, one in iter_trees(trace, place.file) if place is not None else ():
         owners |= set(_list_registered(one, place.line - source.line + 1))  # type: ignore[union-attr]
-    nodes = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    grads = [node for node in nodes if node.attr == "grad"]
-    if tree is None or any(isinstance(node.ctx, ast.Store) for node in grads):
+    grads = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "grad"]
+    if any(isinstance(node.ctx, ast.Store) for node in grads):
         return None
     owners -= list_argument_names(tree)
     return next((node for node in grads if isinstance(node.value, ast.Name) and node.value.id in owners), None)
 
 
-def _find_later_edit(trace: TraceData, first: tuple[int, int]) -> Finding | None:
+def _find_later_edit(trace: TraceData, index: int, step: int) -> Finding | None:
     """Return the finding of a hook on a tensor that the same function edits in place afterwards."""
-    step, index = first
     hook, place = trace.hook(index), read_place(trace.hook_rows[index].registered_at)
     edit = None if place is None or _is_on_leaf(trace, index) else _find_edit(trace, place)
     if place is None or edit is None:
@@ -126,24 +122,7 @@ def _comes_next(scope: ast.AST, name: str, line: int, edit: ast.stmt | ast.expr)
     """Whether code that edits a variable runs after a line for sure, before a pass, with the same tensor in it."""
     calls = (part for part in ast.walk(scope) if isinstance(part, ast.Call) and line < part.lineno <= edit.lineno)
     has_pass = any(get_last_name(call.func) in ("backward", "grad") for call in calls)
-    start = next(part for part in ast.walk(scope) if isinstance(part, ast.Call) and part.lineno == line)
-    is_sure = set(_list_branches(scope, edit)) <= set(_list_branches(scope, start))
-    return is_sure and not has_pass and not _is_bound(scope, name, line, edit.lineno)
-
-
-def _list_branches(scope: ast.AST, node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield the branches, turns and functions in which code runs, each as its statement and the part of it."""
-    for around, inner in pairwise([*path_to(scope, node)[1:], node]):
-        if not isinstance(around, _ALWAYS):
-            yield id(around), next(name for name, part in ast.iter_fields(around) if part is inner or _has(part, inner))
-
-
-def _has(part: object, inner: ast.AST) -> bool:
-    return isinstance(part, list) and any(one is inner for one in part)
-
-
-_ALWAYS = (ast.With, ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Call, ast.Attribute)
-"""Code whose parts run whenever it does."""
+    return not (has_pass or may_be_left_out(scope, edit) or _is_bound(scope, name, line, edit.lineno))
 
 
 def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
@@ -160,33 +139,22 @@ def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
 def list_late_bindings(trace: TraceData) -> list[Finding]:
     """List the functions that a loop made for several owners, that read its variable, and that fired after the loop."""
     found = []
-    for steps in _group_steps(trace).values():
-        names = _list_loop_variables(trace, trace.hook(steps[0][1])) if _fire_together(trace, steps) else []
+    for index, steps in group_firings(trace, HOOK_KINDS).items():
+        hook = trace.hook(index)
+        names = _list_loop_variables(trace, hook) if hook.line and _fire_together(trace, steps) else []
         if names:
             found.append(_describe_binding(trace, steps, names))
     return found
 
 
-def _group_steps(trace: TraceData) -> dict[tuple[object, ...], list[tuple[int, int]]]:
-    """Return file, line and column of each function that is a hook → the steps at which it fired, with the hook."""
-    groups: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-    for step in trace.lookup.steps_of_kinds(*HOOK_KINDS):
-        index = trace.rows[step].hook
-        row = None if index is None else trace.hook_rows[index]
-        if index is not None and row is not None and row.line is not None:
-            groups.setdefault((row.kind, row.file, row.line, row.name), []).append((step, index))
-    return groups
-
-
-def _fire_together(trace: TraceData, steps: list[tuple[int, int]]) -> bool:
+def _fire_together(trace: TraceData, steps: list[int]) -> bool:
     """Whether the hooks of two owners fired in one call or pass: the loop had made both then."""
     owners: dict[object, set[str]] = {}
-    for step, index in steps:
-        row = trace.rows[step]
+    for row, hook in ((trace.rows[step], trace.steps[step].hook) for step in steps):
         is_forward = row.kind in FORWARD_HOOK_KINDS and row.call is not None
         outermost = [*iter_enclosing_calls(trace, row.call)][-1:] if is_forward else []
         moment = (row.pass_id, *outermost)
-        owners.setdefault(moment, set()).add(trace.hook(index).on)
+        owners.setdefault(moment, set()).update([] if hook is None else [hook.on])
     return any(len(names) > 1 for names in owners.values())
 
 
@@ -200,9 +168,9 @@ def _read_variables(source: SourceRow, hook: Hook) -> list[str]:
     tree = parse_source(source.text)
     line = (hook.line or 0) - source.line + 1
     kinds = (ast.Lambda,) if hook.source_.is_lambda else (ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)] if tree is not None else []
+    nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
     found = [node for node in nodes if _begins_at(node, line)]
-    if tree is None or len(found) != 1:
+    if len(found) != 1:
         return []
     around = path_to(tree, found[0])
     loops = [index for index, node in enumerate(around) if isinstance(node, LOOPS)]
@@ -226,12 +194,12 @@ def _begins_at(node: ast.AST, line: int) -> bool:
     return line in (getattr(node, "lineno", 0), *(one.lineno for one in decorators[:1]))
 
 
-def _describe_binding(trace: TraceData, steps: list[tuple[int, int]], names: list[str]) -> Finding:
-    hooks = tuple({trace.hook(index).on: trace.hook(index) for _step, index in steps}.values())
+def _describe_binding(trace: TraceData, steps: list[int], names: list[str]) -> Finding:
+    hooks = list_fired(trace, steps)
     on = join_first([hook.on for hook in hooks])
     words = {"hook": hooks[0].label, "on": on, "names": join_list(names), "name": names[0]}
     return Finding(
-        steps[0][0],
+        steps[0],
         "late_binding",
         _("{hook} on {on} reads {names}, a variable of the loop that made it, when it fires.").format(**words),
         "warning",

@@ -1,18 +1,17 @@
 """Find hooks that keep what they were given, and of which something else is left: edited in place, or overwritten."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_given, parse_hook
 from hookviz.support.messages import _, join_first
 from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
-MAX_NAMED = 3
-"""How many owners a finding names."""
 _ADDING = ("append", "appendleft", "add", "insert", "put", "setdefault", "__setitem__")
 """Methods that add their last argument to a container."""
 _KEEPING = (*_ADDING[:2], "insert", "setdefault", "__setitem__")
@@ -24,7 +23,7 @@ _SAME_ON_CPU = _SAME_MEMORY | {"cpu", "numpy"}
 
 
 @dataclass(frozen=True)
-class _Store:
+class Store:
     """Code of a hook that keeps something in a container or attribute which outlives the call."""
 
     target: ast.expr
@@ -37,18 +36,12 @@ class _Store:
 
 def list_kept_outputs(trace: TraceData) -> list[Finding]:
     """List the hooks that keep an output which is edited later, and those that keep only the last one of several."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for step in trace.lookup.steps_of_kinds("forward_hook", "full_backward_hook"):
-        hook = None if trace.rows[step].hook is None else trace.steps[step].hook
-        if hook is not None:
-            groups.setdefault((hook.kind, hook.source_.file, hook.source_.line, hook.name), []).append(step)
     editors = {value: index for index, call in reversed(list(enumerate(trace.calls))) for value in call.edits}
     found: list[Finding] = []
-    for steps in groups.values():
-        hook = trace.steps[steps[0]].hook
-        stores = list(_list_stores(hook)) if hook is not None else []
+    for index, steps in group_firings(trace, ["forward_hook", "full_backward_hook"]).items():
+        stores = list(_list_stores(trace.hook(index)))
         if stores:
-            found += [*_find_edited(trace, steps, stores, editors), *_find_overwritten(trace, steps, stores)]
+            found += [*_find_edited(trace, steps, stores, editors), *_find_overwritten(trace, index, steps, stores)]
     return found
 
 
@@ -56,28 +49,25 @@ def list_kept_outputs(trace: TraceData) -> list[Finding]:
 
 
 def _find_edited(
-    trace: TraceData, steps: list[int], stores: list[_Store], editors: Mapping[Any, int]
+    trace: TraceData, steps: list[int], stores: list[Store], editors: Mapping[Any, int]
 ) -> Iterator[Finding]:
     """Find a hook that keeps an output which a later call edits in place; ``editors``: value → that call."""
     edited = [step for step in steps if trace.rows[step].effect == "kept" and trace.rows[step].after in editors]
-    hooks = [hook for step in edited if (hook := trace.steps[step].hook) is not None]
+    hooks = list_fired(trace, edited)
     value = trace.rows[edited[0]].after if hooks else None
     if not isinstance(value, int):
         return
     same = _SAME_ON_CPU if trace.values[value][2] == "cpu" else _SAME_MEMORY
     text = ast.unparse(parse_hook(hooks[0]) or ast.Module([], []))
-    once = (
-        one
-        for one in stores
-        if text.count(ast.unparse(_get_root(one.target))) == 1 and not _is_used_later(one, hooks[0])
-    )
+    roots = ((one, one.target.value if isinstance(one.target, ast.Subscript) else one.target) for one in stores)
+    once = (one for one, root in roots if text.count(ast.unparse(root)) == 1 and not _is_used_later(one, hooks[0]))
     once = (one for one in once if one.method in ("", *_KEEPING))
     kept = next((one for one in once if _shows(one.value, _name_output(hooks[0]), same)), None)
     if kept is None:
         return
     names = {
         "hook": hooks[0].label,
-        "on": join_first(list(dict.fromkeys(hook.on for hook in hooks)), MAX_NAMED),
+        "on": join_first([hook.on for hook in hooks]),
         "editor": trace.plain_call(editors[value]),
         "code": ast.unparse(kept.value),
     }
@@ -90,15 +80,13 @@ def _find_edited(
         line=(hooks[0].line or 1) + kept.value.lineno - 1,
         file=hooks[0].file,
         line_role="hook",
-        cause=_("{code} has the same memory as the output, so that the output of {editor} is left there.").format(
-            **names
-        ),
+        cause=_("{code} has the same memory as the output: that of {editor} is left there.").format(**names),
         advice=_("Keep a copy with clone(), or let {editor} make a new tensor (inplace=False).").format(**names),
-        hooks=tuple(dict.fromkeys(hooks)),
+        hooks=hooks,
     )
 
 
-def _is_used_later(store: _Store, hook: Hook) -> bool:
+def _is_used_later(store: Store, hook: Hook) -> bool:
     """Whether a hook reads the object that keeps something again after that: it may copy or clear what it keeps."""
     names = _list_owners(store.target)
     loads = (part for part in ast.walk(parse_hook(hook) or ast.Module([], [])) if isinstance(part, ast.Name))
@@ -126,10 +114,8 @@ def _shows(value: ast.expr, name: str, same: frozenset[str]) -> bool:
 # -- overwritten by the next call
 
 
-def _find_overwritten(trace: TraceData, steps: list[int], stores: list[_Store]) -> Iterator[Finding]:
+def _find_overwritten(trace: TraceData, first: int, steps: list[int], stores: list[Store]) -> Iterator[Finding]:
     """Find a hook that writes to one place several times in a forward or pass: the last one is left."""
-    first = trace.rows[steps[0]].hook
-    assert first is not None
     for store in stores:
         key = None if store.method else _find_key(store.target, first, trace)
         if key is None:
@@ -172,11 +158,11 @@ def _locate_store(trace: TraceData, step: int, key: str) -> tuple[object, ...] |
     return (row.pass_id, *outermost, own)
 
 
-def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Finding:
-    hooks = [hook for step in steps if (hook := trace.steps[step].hook) is not None]
+def _make_overwritten(trace: TraceData, steps: list[int], store: Store) -> Finding:
+    hooks = list_fired(trace, steps)
     names = {
         "hook": hooks[0].label,
-        "on": join_first(list(dict.fromkeys(hook.on for hook in hooks)), MAX_NAMED),
+        "on": join_first([hook.on for hook in hooks]),
         "code": ast.unparse(store.target),
         "count": f"{len(steps):,}",
     }
@@ -191,14 +177,14 @@ def _make_overwritten(trace: TraceData, steps: list[int], store: _Store) -> Find
         file=hooks[0].file,
         line_role="hook",
         advice=_("Append to a list, or give each its own key."),
-        hooks=tuple(dict.fromkeys(hooks)),
+        hooks=hooks,
     )
 
 
 # -- reading the function
 
 
-def _list_stores(hook: Hook) -> Iterator[_Store]:
+def _list_stores(hook: Hook) -> Iterator[Store]:
     """Yield what a hook keeps of what it was given, each time, in something that it does not make itself.
 
     What stands behind a condition, and arguments that the function gives another value, are left out.
@@ -210,17 +196,12 @@ def _list_stores(hook: Hook) -> Iterator[_Store]:
     given = set(list_given(hook)[1:]) - local
     lines = function.body if isinstance(function, ast.FunctionDef) else [ast.Expr(function.body)]
     plain = (line for line in lines if isinstance(line, (ast.Expr, ast.Assign)))
-    for store in (found for line in plain for node in ast.walk(line) for found in _read_stores(node)):
+    for store in (found for line in plain for node in ast.walk(line) for found in read_stores(node)):
         used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}
         roots = {part.id for part in ast.walk(store.target) if isinstance(part, ast.Name)}
         is_computed_from = not used.isdisjoint(_list_owners(store.target))
         if used & given and not roots & local and not is_computed_from:
             yield store
-
-
-def _get_root(target: ast.expr) -> ast.expr:
-    """Return the container of an item, or the object and name of an attribute."""
-    return target.value if isinstance(target, ast.Subscript) else target
 
 
 def _list_owners(target: ast.expr) -> set[str]:
@@ -230,12 +211,14 @@ def _list_owners(target: ast.expr) -> set[str]:
     return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
 
 
-def _read_stores(node: ast.AST) -> Iterator[_Store]:
+def read_stores(node: ast.AST, outer: Collection[str] = ()) -> Iterator[Store]:
+    """Yield what a call or an assignment keeps: in a container, an attribute, or a variable of ``outer`` scopes."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args and node.func.attr in _ADDING:
-        yield _Store(node.func.value, node.args[-1], _find_end(node), node.func.attr)
+        yield Store(node.func.value, node.args[-1], _find_end(node), node.func.attr)
     for target in node.targets if isinstance(node, ast.Assign) else ():
-        if isinstance(target, (ast.Subscript, ast.Attribute)):
-            yield _Store(target, node.value, _find_end(node))  # type: ignore[attr-defined, arg-type]
+        is_outer = isinstance(target, ast.Name) and target.id in outer
+        if is_outer or isinstance(target, (ast.Subscript, ast.Attribute)):
+            yield Store(target, node.value, _find_end(node))  # type: ignore[attr-defined, arg-type]
 
 
 def _find_end(node: ast.expr | ast.stmt) -> tuple[int, int]:

@@ -4,7 +4,12 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from hookviz.analysis.findings.parameters.cutting_code import find_cutting_code, iter_trees, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import (
+    find_cutting_code,
+    find_innermost,
+    iter_trees,
+    parse_source,
+)
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.training.program_calls import find_replacement, read_line
 from hookviz.support.definitions import find_edited, is_value, list_returned
@@ -22,30 +27,37 @@ REPLACED = "replaced"
 
 def find_forward_call(trace: TraceData, module: str) -> Place | None:
     """Return where the program calls the forward of a module with this name directly, if at one place only."""
-    name = module.rpartition(".")[2]
-    found = {
-        (CodePlace(source.file, line), text)
-        for source in trace.sources
-        for line, text in _list_forward_calls(source)
-        if _get_last_name(text) == name and ("." in module or not text.startswith("self."))
-    }
-    if not name or len(found) != 1:
-        return None
-    place, text = found.pop()
+    found = [
+        (place, text) for place, text in _list_forward_calls(trace) if "." in module or not text.startswith("self.")
+    ]
     sentence = _("Your code calls {code}.forward(...) ({where}), which skips the hooks of {code}.")
+    return _place_only(module, {(place, text, text) for place, text in found}, sentence)
+
+
+def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
+    """Return where the program uses the weight or bias of a module with this name itself, if at one place only."""
+    found = {(place, text, text.rpartition(".")[0]) for place, text in _list_computing(trace)}
+    sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
+    return _place_only(module, found, sentence)
+
+
+def _place_only(module: str, found: set[tuple[CodePlace, str, str]], sentence: str) -> Place | None:
+    """Make the place of the only code, of some with its object, whose object has the last name of a module."""
+    name = module.rpartition(".")[2]
+    own = [(place, text) for place, text, owner in found if name and _get_last_name(owner) == name]
+    if len(own) != 1:
+        return None
+    [(place, text)] = own
     return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
 
 
-def _list_forward_calls(source: SourceRow) -> Iterator[tuple[int, str]]:
+def _list_forward_calls(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
     """Yield line and object of each call of a ``forward``, other than that of a base class."""
-    if ".forward(" not in source.text:
-        return
-    tree = parse_source(source.text)
-    for node in ast.walk(tree) if tree is not None else ():
+    for source, node in ((source, node) for source, tree in iter_trees(trace) for node in ast.walk(tree)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
             text = ast.unparse(node.func.value)
             if "super" not in text:
-                yield node.lineno + source.line - 1, text
+                yield CodePlace(source.file, node.lineno + source.line - 1), text
 
 
 def _get_last_name(text: str) -> str:
@@ -111,11 +123,9 @@ def _is_of_other_class(trace: TraceData, owner: str, one: CodePlace, other: Code
 def _find_class(trace: TraceData, place: CodePlace) -> int | None:
     """Return the first line of the innermost class around a line; None if there is none."""
     for source, tree in iter_trees(trace, place.file):
-        line = place.line - source.line + 1
-        classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
-        around = [node.lineno for node in classes if node.lineno <= line <= (node.end_lineno or 0)]
-        if around:
-            return max(around) + source.line - 1
+        around = find_innermost(tree, (ast.ClassDef,), place.line - source.line + 1)
+        if around is not None:
+            return around.lineno + source.line - 1
     return None
 
 
@@ -124,42 +134,25 @@ def _registers(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in names
 
 
-def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
-    """Return where the program uses the weight or bias of a module with this name itself, if at one place only."""
-    name = module.rpartition(".")[2]
-    found = {
-        (CodePlace(source.file, line), text)
-        for source in trace.sources
-        for line, text in _list_computing(source)
-        if _get_last_name(text.rpartition(".")[0]) == name
-    }
-    if not name or len(found) != 1:
-        return None
-    place, text = found.pop()
-    sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
-    return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
-
-
-def _list_computing(source: SourceRow) -> Iterator[tuple[int, str]]:
+def _list_computing(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
     """Yield line and text of each weight and bias with which code outside of an ``__init__`` computes something."""
-    tree = parse_source(source.text)
-    waiting: list[ast.AST] = [] if tree is None else [tree]
+    waiting: list[tuple[SourceRow, ast.AST]] = list(iter_trees(trace))
     while waiting:
-        node = waiting.pop()
+        source, node = waiting.pop()
         is_building = isinstance(node, ast.FunctionDef) and node.name == "__init__"
-        waiting += [] if is_building else ast.iter_child_nodes(node)
+        waiting += [] if is_building else [(source, child) for child in ast.iter_child_nodes(node)]
         parts = [node.left, node.right] if isinstance(node, ast.BinOp) else []
         if isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1:
             parts = [*node.args, *(keyword.value for keyword in node.keywords)]
         used = [part for part in parts if isinstance(part, ast.Attribute) and part.attr in ("weight", "bias")]
         if used:
-            yield used[0].lineno + source.line - 1, ast.unparse(used[0])
+            yield CodePlace(source.file, used[0].lineno + source.line - 1), ast.unparse(used[0])
 
 
 def find_edit_in_place(hook: Hook) -> int | None:
     """Return the line in the function of a hook that edits an argument in place, if there is one such line."""
     tree = parse_source(hook.source or "")
-    if tree is None or hook.line is None:
+    if hook.line is None:
         return None
     names = list_argument_names(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
@@ -183,8 +176,7 @@ def list_argument_names(tree: ast.AST, given: Collection[str] | None = None) -> 
 
 def parse_hook(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
     """Parse the function of a hook; None if its text is not known."""
-    tree = parse_source(hook.source or "")
-    nodes = ast.walk(tree) if tree is not None else ()
+    nodes = ast.walk(parse_source(hook.source or ""))
     return next((node for node in nodes if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)
 
 
@@ -199,8 +191,7 @@ def list_given(hook: Hook) -> list[str]:
 
 def find_return(hook: Hook) -> int | None:
     """Return the line in the function of a hook that returns a value, if there is one such line."""
-    tree = parse_source(hook.source or "")
-    function = tree.body[0] if tree is not None and tree.body else None
+    function = next(iter(parse_source(hook.source or "").body), None)
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or hook.line is None:
         return None
     lines = {value.lineno for value in list_returned(function) if value is not None and is_value(value)}

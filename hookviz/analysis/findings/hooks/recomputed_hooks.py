@@ -8,22 +8,10 @@ from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, TraceData
 
 _SENTENCES = {
-    (False, False): N_(
-        "{hook} changed what {on} computed in the forward pass, and did not run when the checkpoint computed it again."
-    ),
-    (False, True): N_(
-        "{hook} changed what {on} computed in the forward pass, and left it alone when the checkpoint computed it "
-        "again."
-    ),
-    (True, False): N_(
-        "{hook} changed what {on} computed when the checkpoint computed it again, and did not run in the forward pass."
-    ),
-    (True, True): N_(
-        "{hook} changed what {on} computed when the checkpoint computed it again, and left it alone in the forward "
-        "pass."
-    ),
+    False: N_("{hook} changed what {on} computed in the forward pass, and not when the checkpoint computed it again."),
+    True: N_("{hook} changed what {on} computed when the checkpoint computed it again, and not in the forward pass."),
 }
-"""Whether the hook changed something in the recomputation, and whether it ran at the other time → what is so."""
+"""Whether the hook changed something in the recomputation → what is so."""
 
 
 def list_recomputed_hooks(trace: TraceData) -> list[Finding]:
@@ -45,8 +33,7 @@ def list_recomputed_hooks(trace: TraceData) -> list[Finding]:
             changing = {hook for hook, _step, effect in others if effect not in ("kept", None)}
             for hook, step, effect in (run for call in calls[again] for run in ran.get(call, ())):
                 if effect in ("edited", "replaced") and hook not in changing:
-                    ran_too = hook in {other for other, _step, _effect in others}
-                    found.setdefault((hook, again), _describe_difference(trace, hook, step, (again, ran_too)))
+                    found.setdefault((hook, again), _describe_difference(trace, hook, step, again))
     return list(found.values())
 
 
@@ -70,16 +57,15 @@ def _list_runs(trace: TraceData) -> dict[int, list[tuple[int, int, str | None]]]
     return found
 
 
-def _describe_difference(trace: TraceData, index: int, step: int, when: tuple[bool, bool]) -> Finding:
-    again, ran_too = when
+def _describe_difference(trace: TraceData, index: int, step: int, again: bool) -> Finding:
     hook, row = trace.hook(index), trace.hook_rows[index]
     names = {"hook": hook.label, "on": hook.on, "where": row.removed_at or ""}
-    is_gone = row.removed_at is not None and not again and not ran_too
+    is_gone = row.removed_at is not None and not again
     where, role = (row.removed_at, "removed") if is_gone else (row.registered_at, "registered")
     finding = Finding(
         step,
         "recomputed",
-        _(_SENTENCES[when]).format(**names),
+        _(_SENTENCES[again]).format(**names),
         "warning",
         cause=join_sentences(list(_tell_why(is_gone, names))),
         advice=_("Let the hooks do the same from the forward pass until the backward pass is over."),

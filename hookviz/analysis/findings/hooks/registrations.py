@@ -5,7 +5,7 @@ from typing import Any
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
-from hookviz.analysis.findings.parameters.missing_gradients import join_owners
+from hookviz.analysis.findings.parameters.missing_gradients import join_owners, tell_same
 from hookviz.support.messages import N_, _, join_list, join_sentences
 from hookviz.support.source_code import describe_place, split_place
 from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, HookRow, TraceData, UnfiredRow
@@ -132,9 +132,8 @@ def _list_indexes(trace: TraceData, steps: list[int]) -> list[int]:
 
 
 def _describe_cause(on: str, count: str, where: str) -> str:
-    if not where:
-        return _("It was registered {count} times on {on}.").format(count=count, on=on)
-    return _("It was registered {count} times on {on}, at {where}.").format(count=count, on=on, where=where)
+    at = _(" ({where})").format(where=where) if where else ""
+    return _("It was registered {count} times on {on}{where}.").format(count=count, on=on, where=at)
 
 
 # -- hooks that a copy of their module has, too
@@ -227,15 +226,9 @@ def _make_overwritten(trace: TraceData, steps: list[int]) -> Finding:
     """Describe the hooks that changed something at some steps."""
     indexes = [index for step in steps if (index := trace.rows[step].hook) is not None]
     row, hooks = trace.hook_rows[indexes[0]], tuple(map(trace.hook, indexes))
-    hook, names = hooks[0], [one.on for one in hooks[1:]]
-    sentences = [
-        _("{hook} on {on} still fires after remove() was called ({removed}), and changes what it gets.").format(
-            hook=hook.label, on=hook.on, removed=describe_place(*split_place(row.spared_at))
-        )
-    ]
-    if names:
-        text = _("The same holds for {hook} on {others}.")
-        sentences.append(text.format(hook=shared_label(hooks), others=join_owners(hooks, names)))
+    hook, removed_at = hooks[0], describe_place(*split_place(row.spared_at))
+    text = _("{hook} on {on} still fires after remove() was called ({removed}), and changes what it gets.")
+    sentence = text.format(hook=hook.label, on=hook.on, removed=removed_at)
     cause = _(
         "Its handle was overwritten ({overwritten}): the variable got the handle of another hook, and remove() took "
         "away that one."
@@ -246,7 +239,7 @@ def _make_overwritten(trace: TraceData, steps: list[int]) -> Finding:
     finding = Finding(
         steps[0],
         "overwritten",
-        join_sentences(sentences),
+        join_sentences([sentence, *tell_same(hooks)]),
         "warning" if is_same else "remark",
         cause=cause.format(overwritten=describe_place(*split_place(row.overwritten_at))),
         advice=_("Keep each handle, as in a list, and call remove() on each."),

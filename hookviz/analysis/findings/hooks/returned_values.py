@@ -3,7 +3,8 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
 from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names, list_given
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
@@ -31,6 +32,9 @@ _COMPUTING = frozenset({
 })
 # fmt: on
 """Methods and functions that make a new tensor, and do nothing else."""
+_YIELDS = (ast.Yield, ast.YieldFrom)
+_UNCLEAR = (ast.FunctionDef, ast.Lambda, ast.For, ast.While, ast.Global, ast.Nonlocal, ast.Try, *_YIELDS)
+"""Code in a function because of which it is not clear whether it uses a value."""
 _OWNERS = frozenset({"torch", "F", "functional", "nn.functional", "torch.nn.functional"})
 """What such functions are called through."""
 
@@ -68,17 +72,12 @@ def list_zeroing_hooks(trace: TraceData, others: Iterable[Finding]) -> list[Find
     ``others`` are the other findings: one that begins at such a step says it already.
     """
     explained = {finding.step for finding in others}
-    groups: dict[tuple[object, ...], list[Step]] = {}
-    for number in trace.lookup.steps_of_kinds("tensor_hook"):
-        step = trace.steps[number]
-        if step.hook is not None:
-            groups.setdefault((step.hook.file, step.hook.line, step.hook.name), []).append(step)
     return [
-        _make_zeroing(trace, steps)
-        for steps in groups.values()
-        if len({step.pass_id for step in steps}) > 1
-        and all(map(_sets_zero, steps))
-        and explained.isdisjoint(step.index for step in steps)
+        _make_zeroing(trace, index, steps)
+        for index, steps in group_firings(trace, ["tensor_hook"]).items()
+        if len({trace.rows[step].pass_id for step in steps}) > 1
+        and all(_sets_zero(trace.steps[step]) for step in steps)
+        and explained.isdisjoint(steps)
     ]
 
 
@@ -89,17 +88,14 @@ def _sets_zero(step: Step) -> bool:
     return bool(before.norm) and after.norm == 0
 
 
-def _make_zeroing(trace: TraceData, steps: list[Step]) -> Finding:
-    first = steps[0]
-    assert first.hook is not None and first.row.hook is not None
-    passes = tuple(dict.fromkeys(step.pass_id for step in steps))
+def _make_zeroing(trace: TraceData, index: int, steps: list[int]) -> Finding:
+    passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     text = _("{hook} on {on} put zeros in the place of the gradient, each of the {count} times that it fired.")
-    hooks = tuple({hook.on: hook for step in steps if (hook := step.hook) is not None}.values())
+    hooks = list_fired(trace, steps)
     names = {"hook": shared_label(hooks), "on": join_first([hook.on for hook in hooks])}
     sentence = text.format(**names, count=f"{len(steps):,}")
-    when = describe_passes(passes, trace)
-    finding = Finding(first.index, "zero", sentence, "remark", passes, when, hooks=hooks)
-    return put_line(finding, *find_returning_line(first.hook, trace.hook_rows[first.row.hook].registered_at))
+    finding = Finding(steps[0], "zero", sentence, "remark", passes, hooks=hooks)
+    return put_line(finding, *find_returning_line(hooks[0], trace.hook_rows[index].registered_at))
 
 
 # -- values that are computed and not returned
@@ -110,25 +106,24 @@ def list_unreturned_values(trace: TraceData) -> list[Finding]:
 
     It is certain if the value is lost: no code reads it afterwards.
     """
-    groups: dict[tuple[object, ...], list[tuple[int, Hook]]] = {}
-    for step in trace.lookup.steps_of_kinds(*_KINDS):
-        row = trace.rows[step]
-        if row.hook is not None and row.effect in ("kept", "ran"):
-            hook = trace.hook(row.hook)
-            groups.setdefault((hook.kind, hook.source_.file, hook.source_.line, hook.name), []).append((step, hook))
-    found = ((steps, _find_lost_value(steps[0][1])) for steps in groups.values())
-    return [_describe_lost(steps, statement) for steps, statement in found if statement is not None]
+    found = []
+    for index, steps in group_firings(trace, _KINDS).items():
+        idle = [step for step in steps if trace.rows[step].effect in ("kept", "ran")]
+        statement = _find_lost_value(trace.hook(index)) if idle else None
+        if statement is not None:
+            found.append(_describe_lost(trace, idle, statement))
+    return found
 
 
-def _describe_lost(steps: list[tuple[int, Hook]], statement: ast.stmt) -> Finding:
-    step, hook = steps[0]
-    hooks = tuple({one.on: one for _step, one in steps}.values())
+def _describe_lost(trace: TraceData, steps: list[int], statement: ast.stmt) -> Finding:
+    hooks = list_fired(trace, steps)
+    hook = hooks[0]
     names = {"hook": hook.label, "on": join_first([one.on for one in hooks])}
     advice = _("Return the new value from {hook}.")
     if hook.kind.startswith("full_backward"):
         advice = _("Return the new value from {hook}, in a tuple with an item for each gradient.")
     return Finding(
-        step,
+        steps[0],
         "unreturned",
         _("{hook} on {on} computes a new value and returns nothing: it changes nothing.").format(**names),
         "warning",
@@ -143,22 +138,10 @@ def _describe_lost(steps: list[tuple[int, Hook]], statement: ast.stmt) -> Findin
 
 def _find_lost_value(hook: Hook) -> ast.stmt | None:
     """Return the statement of a hook that computes a new value from an argument, if the value is lost."""
-    tree = parse_source(hook.source or "")
-    function = tree.body[0] if tree is not None and tree.body else None
+    function = next(iter(parse_source(hook.source or "").body), None)
     if not isinstance(function, ast.FunctionDef) or hook.line is None or any(map(is_value, list_returned(function))):
         return None
-    inner = (
-        ast.FunctionDef,
-        ast.Lambda,
-        ast.For,
-        ast.While,
-        ast.Global,
-        ast.Nonlocal,
-        ast.Try,
-        ast.Yield,
-        ast.YieldFrom,
-    )
-    if any(isinstance(node, inner) for node in ast.walk(function) if node is not function):
+    if any(isinstance(node, _UNCLEAR) for node in ast.walk(function) if node is not function):
         return None
     given = list_given(hook)
     tensors = given if hook.kind == "tensor_hook" else given[1:]  # not the module
@@ -169,32 +152,31 @@ def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]
     """Yield the statements whose new value is dropped at once, or kept in a variable that nothing reads afterwards."""
     loads = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     for node in ast.walk(function):
-        if isinstance(node, ast.Expr) and (_computes(node.value, names) or _is_formula(node.value, names)):
+        if isinstance(node, ast.Expr) and _makes_new(node.value, names):
             yield node
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name, end = node.targets[0].id, (node.end_lineno or node.lineno, node.end_col_offset or 0)
-            is_new = isinstance(node.value, ast.BinOp) or _computes(node.value, names)
             reads_it = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
             is_lost = all(one.id != name or (one.lineno, one.col_offset) < end for one in loads)
-            is_other = name not in names and _is_formula(node.value, names)
-            if is_lost and ((name in names and is_new and reads_it) or is_other):
+            if is_lost and (reads_it or name not in names) and _makes_new(node.value, names):
                 yield node
 
 
-def _is_formula(value: ast.expr, names: set[str]) -> bool:
+def _makes_new(value: ast.expr, names: set[str]) -> bool:
     """Whether an expression computes with an argument, or makes a tuple or list whose items do."""
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("tuple", "list"):
-        value = value.args[0] if value.args else value
-    items = value.elts if isinstance(value, (ast.Tuple, ast.List)) else [value]
-    if isinstance(value, (ast.GeneratorExp, ast.ListComp)):
-        names = names | {
-            part.id for one in value.generators for part in ast.walk(one.target) if isinstance(part, ast.Name)
-        }
-        items = [value.elt]
-    items = [
-        branch for item in items for branch in ((item.body, item.orelse) if isinstance(item, ast.IfExp) else (item,))
-    ]
-    return any(isinstance(item, (ast.BinOp, ast.UnaryOp)) and _uses(item, names) for item in items)
+    match value:
+        case ast.BinOp() | ast.UnaryOp():
+            return _uses(value, names)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _makes_new(body, names) or _makes_new(orelse, names)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return any(_makes_new(item, names) for item in items)
+        case ast.GeneratorExp(elt=item) | ast.ListComp(elt=item):
+            targets = (part for one in value.generators for part in ast.walk(one.target))
+            return _makes_new(item, names | {part.id for part in targets if isinstance(part, ast.Name)})
+        case ast.Call(func=ast.Name(id="tuple" | "list"), args=[item]):
+            return _makes_new(item, names)
+    return _computes(value, names)
 
 
 def _uses(value: ast.AST, names: set[str]) -> bool:

@@ -2,8 +2,7 @@
 
 from collections.abc import Container, Iterator
 
-from hookviz.analysis.findings.hooks.cause import Cause
-from hookviz.analysis.findings.hooks.explanation import Explanation
+from hookviz.analysis.findings.hooks.cause import Cause, Explanation
 from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients, is_without_gradient
 from hookviz.support.messages import N_
@@ -14,21 +13,13 @@ SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
     "early": Explanation(
         "early",
         N_(
-            "{hook} fired before the gradients of {on} were computed, with grad_input=(None,): PyTorch watches "
-            "the tensors among the positional inputs of {on}, and none of them requires grad."
+            "{hook} fired before the gradients of {on} were computed, without any grad_input: PyTorch watches the "
+            "tensors among the positional inputs of {on}, and none of them requires grad."
         ),
         N_(
             "Use a full_backward_pre_hook or a hook on a parameter; or pass {on} a tensor that requires grad by "
             "position."
         ),
-    ),
-    "early.keywords": Explanation(
-        "early",
-        N_(
-            "{hook} fired before the gradients of {on} were computed, with grad_input=(): the inputs of {on} "
-            "were passed by keyword, and PyTorch watches positional inputs only."
-        ),
-        N_("Pass the inputs of {on} by position."),
     ),
     "before_closure": Explanation(
         "early",
@@ -73,15 +64,7 @@ SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
     ),
     "undefined": Explanation(
         "undefined",
-        N_("{hook} was called with None: no gradient came along this output of its node."),
-        N_("Check for None in the hook."),
-    ),
-    "undefined.module": Explanation(
-        "undefined",
-        N_(
-            "{hook} was called with None in place of every gradient of what {on} returned (grad_output): none"
-            " came back to {on}."
-        ),
+        N_("{hook} was called with None: no gradient came back to {on}."),
         N_("Find the node behind {on} that sends None; check for None in the hook."),
     ),
     "undefined.grad": Explanation(
@@ -126,7 +109,7 @@ def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
     if hook is not None and hook.until is not None and hook.until <= index and row.kind in _KEPT_KINDS:
         return Cause("kept", {"where": hook.removed_at or ""}, index)
     if row.kind in ("full_backward_hook", "full_backward_pre_hook"):
-        return _find_module_surprise(trace, index, row)
+        return _find_module_surprise(index, row)
     if row.kind in FORWARD_HOOK_KINDS and row.call is not None and trace.calls[row.call].recomputed:
         return Cause("again", step=index)
     if row.kind == "step_pre_hook" and _precedes_pass(trace, index, row):
@@ -140,7 +123,7 @@ _KEPT_KINDS = ("full_backward_hook", "full_backward_pre_hook")
 """The kinds of hooks that the graph of a call keeps."""
 
 
-def _find_module_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
+def _find_module_surprise(index: int, row: StepRow) -> Cause | None:
     """Find out whether a backward hook of a module got no gradient at all.
 
     None for one of several outputs is ordinary: the loss does not use it, or it is not a tensor. So is None for an
@@ -149,11 +132,8 @@ def _find_module_surprise(trace: TraceData, index: int, row: StepRow) -> Cause |
     is_pre_hook = row.kind == "full_backward_pre_hook"
     grad_output = row.before if is_pre_hook else tuple(value for _, _, value in row.parts)
     if is_without_gradient(grad_output) and grad_output != ():
-        return Cause("undefined.module", step=index)
-    if is_pre_hook or not is_without_gradient(row.before):
-        return None
-    has_keywords = row.before == () and row.call is not None and trace.calls[row.call].takes_grad
-    return Cause("early.keywords" if has_keywords else "early", step=index)
+        return Cause("undefined", step=index)
+    return None if is_pre_hook or not is_without_gradient(row.before) else Cause("early", step=index)
 
 
 def _precedes_pass(trace: TraceData, index: int, row: StepRow) -> bool:

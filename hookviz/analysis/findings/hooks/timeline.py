@@ -266,7 +266,7 @@ def between(steps: list[int], since: int | None, until: int | None) -> list[int]
 
 def find_twin(timeline: Timeline, hook: UnfiredRow) -> Place | None:
     """Return the calls of modules of the same class: at the same place in other models, or else anywhere."""
-    found = _list_at_same_place(timeline, hook) or _list_of_class(timeline, hook.owner)
+    found = _list_twins(timeline, hook)
     if not found:
         return None
     name, step = next(iter(found.items()))
@@ -278,28 +278,25 @@ def find_twin(timeline: Timeline, hook: UnfiredRow) -> Place | None:
     return Place(TWIN, text.format(**names), step)
 
 
-def _list_at_same_place(timeline: Timeline, hook: UnfiredRow) -> dict[str, int]:
-    """Return name → first step of the called modules of a class that have the same name in what holds them."""
+def _list_twins(timeline: Timeline, hook: UnfiredRow) -> dict[str, int]:
+    """Return name → first step of called modules of a class: of the same name in what holds them, or holding others.
+
+    Most nets have Linears: modules of this class that hold nothing tell nothing.
+    """
     owner = hook.on if hook.kind in MODULE_HOOK_KINDS else hook.on.rpartition(".")[0]
     path = owner.rpartition(".")[2] if "." in owner else None
-    found: dict[str, int] = {}
-    for step in timeline.first_calls:
-        row = timeline.module_at(step)
-        other = row.name.rpartition(".")[2] if timeline.call_at(step).parent is not None else None
-        if row.kind == hook.owner and path == other:
-            found.setdefault(row.name, step)
-    return found
-
-
-def _list_of_class(timeline: Timeline, kind: str) -> dict[str, int]:
-    """Return name → first step of the called modules of a class, if they hold others: most nets have Linears."""
     names = [row.name for row in timeline.trace.modules]
-    found: dict[str, int] = {}
+    at_same_place: dict[str, int] = {}
+    holding: dict[str, int] = {}
     for step in timeline.first_calls:
         row = timeline.module_at(step)
-        if row.kind == kind and any(name.startswith(f"{row.name}.") for name in names):
-            found.setdefault(row.name, step)
-    return found
+        if row.kind == hook.owner:
+            is_inner = timeline.call_at(step).parent is not None
+            if path == (row.name.rpartition(".")[2] if is_inner else None):
+                at_same_place.setdefault(row.name, step)
+            if any(name.startswith(f"{row.name}.") for name in names):
+                holding.setdefault(row.name, step)
+    return at_same_place or holding
 
 
 def find_copies(timeline: Timeline, hook: UnfiredRow) -> Place | None:

@@ -1,7 +1,6 @@
 """Rules for hooks of code that torch made something else of: ``torch.compile`` and the transforms of ``torch.func``."""
 
-from hookviz.analysis.findings.hooks.cause import Cause
-from hookviz.analysis.findings.hooks.explanation import Explanation
+from hookviz.analysis.findings.hooks.cause import Cause, Explanation
 from hookviz.analysis.findings.hooks.timeline import Timeline
 from hookviz.support.messages import N_
 from hookviz.trace import UnfiredRow
@@ -39,27 +38,20 @@ def transformed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("transformed", {"on": hook.on}, steps[-1])
 
 
-def transformed_owner(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It is a parameter of a module that only transforms of torch.func called, on tensors that stand for it."""
+def transformed_tensor(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    """Only transforms of torch.func called the module of its parameter, or began passes."""
     module = hook.on.rpartition(".")[0]
     calls = [call for call in timeline.trace.calls if timeline.trace.modules[call.module].name == module]
-    is_transformed = bool(calls) and all(call.transformed for call in calls)
-    if not is_transformed or not hook.leaf or hook.in_graph or not hook.passes:
+    is_of_called = hook.leaf and bool(calls) and all(call.transformed for call in calls)
+    if hook.in_graph or not hook.passes or not (is_of_called or hook.transformed >= hook.passes):
         return None
-    return Cause("transformed.owner", {"on": hook.on, "module": module})
-
-
-def transformed_passes(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """Only transforms of torch.func began passes, and those run through tensors that stand for the real ones."""
-    if hook.in_graph or not hook.passes or hook.transformed < hook.passes:
-        return None
-    return Cause("transformed.passes", {"on": hook.on}, timeline.passes_while(hook)[0])
+    return Cause("transformed", {"on": hook.on})
 
 
 def in_graph_of_transform(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """Its tensor belongs to the graph of a transform of torch.func."""
     is_unused = hook.wrapped and not hook.in_graph and hook.passes
-    return Cause("transformed.tensor", {"on": hook.on}) if is_unused else None
+    return Cause("transformed", {"on": hook.on}) if is_unused else None
 
 
 TRANSFORMED_EXPLANATIONS: dict[str, Explanation] = {
@@ -75,46 +67,12 @@ TRANSFORMED_EXPLANATIONS: dict[str, Explanation] = {
         ),
     ),
     "transformed": Explanation(
-        "no_graph",
-        N_(
-            "{on} ran in a transform of torch.func, such as vmap, jvp or grad. There its tensors are wrapped, a "
-            "wrapped output does not say that it requires grad, and PyTorch calls full backward hooks only where it "
-            "does."
-        ),
-        N_("Register a tensor hook on a parameter, or call {on} outside of the transform."),
-        is_intended=True,
-    ),
-    "transformed.owner": Explanation(
         "substituted",
         N_(
-            "A transform of torch.func, such as grad or vmap, ran {module}. It computed gradients of the tensors that "
-            "it was given, and no pass had {on} itself in its graph."
+            "{on} was used in a transform of torch.func, such as grad, vmap or jvp. It computes with tensors that "
+            "stand for those that it is given, in a graph of its own, where PyTorch calls no backward hook of {on}."
         ),
-        N_("Give the transform {on} itself, or look at the gradients that it returns."),
-        is_intended=True,
-    ),
-    "transformed.passes": Explanation(
-        "substituted",
-        N_(
-            "Only transforms of torch.func, such as grad, began a backward pass. They compute gradients of tensors "
-            "that stand for those that they are given: no pass had {on} itself in its graph."
-        ),
-        N_(
-            "Look at the gradients that the transform returns, or register the hook in the function that it "
-            "transforms, on the tensor that it gets there."
-        ),
-        is_intended=True,
-    ),
-    "transformed.tensor": Explanation(
-        "not_in_graph",
-        N_(
-            "{on} was made in a transform of torch.func, which has a graph of its own. A pass outside of the transform "
-            "calls no hook there, and no pass inside used {on}."
-        ),
-        N_(
-            "If it is vjp, call the function that it returns. To see a pass outside, register the hook on a tensor "
-            "that the transform is given, or on what it returns."
-        ),
+        N_("Register a tensor hook in the function that is transformed, or use {on} outside of the transform."),
         is_intended=True,
     ),
     "compiled": Explanation(

@@ -16,15 +16,13 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     uses_attribute,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
-from hookviz.support.messages import _, join_first
+from hookviz.support.messages import _, join_first, join_sentences
 from hookviz.support.source_code import describe_place, split_place
-from hookviz.trace import CallRow, LineRow, TraceData
+from hookviz.trace import LineRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 FileCode = tuple[str | None, CuttingCode]
 """A file, and a piece of code in it that can cut."""
-MAX_NAMED = 5
-"""How many pieces of code a sentence names."""
 Region = tuple[int, Lines]
 """The index of a source, and some lines of it."""
 
@@ -120,7 +118,9 @@ class CallCode:
             return None if function is None else (function.source, function.lines)
         calls = self.trace.calls
         parents = {inner: calls[inner].parent for inner in self.lines}
-        callers = (self.lines[inner] for inner, outer in parents.items() if _is_of(calls, outer, module))
+        callers = (
+            self.lines[inner] for inner, outer in parents.items() if outer is not None and calls[outer].module == module
+        )
         around = (self.functions.find_around(line.source, line.line) for line in callers)
         forwards = (one for one in around if one is not None and one.name.endswith("forward"))
         forward = next(forwards, None) or self.functions.find_method(self.trace.modules[module].kind, "forward")
@@ -250,10 +250,6 @@ def may_use(code: CallCode, forward: Region, attribute: str) -> bool:
     return any(reaches_unnamed(source.text, source.line, lines) for source, lines in regions)
 
 
-def _is_of(calls: Sequence[CallRow], call: int | None, module: int) -> bool:
-    return call is not None and calls[call].module == module
-
-
 def _is_in(region: Region, function: Region) -> bool:
     """Return whether lines belong to those of a function."""
     return region[0] == function[0] and function[1].first <= region[1].first <= region[1].last <= function[1].last
@@ -262,11 +258,7 @@ def _is_in(region: Region, function: Region) -> bool:
 def describe_code(reading: Reading) -> str:
     """Name the code that can cut the graph, all of it or the first of several, and a function that may cut as well."""
     code, other = reading
-    named = join_first([f"{one.text} ({describe_place(file, one.line)})" for file, one in code], MAX_NAMED)
-    if other:
-        text = _("Code there that can cut the graph: {code}. What {other}() does was not looked into.")
-    elif len(code) == 1:
-        text = _("Code there that can cut the graph: {code}.")
-    else:
-        text = _("{count} pieces of code there can cut the graph: {code}.")
-    return text.format(code=named, count=len(code), other=other)
+    named = join_first([f"{one.text} ({describe_place(file, one.line)})" for file, one in code])
+    text = _("Code there that can cut the graph: {code}.").format(code=named)
+    more = [_("What {other}() does was not looked into.").format(other=other)] if other else []
+    return join_sentences([text, *more])

@@ -1,21 +1,12 @@
 """Names what cut the graph between two module calls, for a picture: ``detach, line 24``."""
 
-import ast
 import re
-from collections.abc import Sequence
 from functools import cached_property
 
 from hookviz.analysis.findings.parameters.call_code import CallCode
-from hookviz.analysis.findings.parameters.cutting_code import (
-    CuttingCode,
-    Lines,
-    find_lines,
-    list_cutting_code,
-    parse_source,
-)
 from hookviz.analysis.findings.parameters.graph_switches import GraphSwitches
 from hookviz.support.messages import _
-from hookviz.trace import LineRow, SourceRow, TraceData
+from hookviz.trace import TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
 MODES_THAT_CUT = ("no_grad", "inference")
@@ -50,15 +41,11 @@ class CutNames:
         return self._name_mode(source) if is_mode else self._name_op(source, taker)
 
     def _name_op(self, source: int, taker: int) -> str:
-        start, end = self._find_line(source), self._find_line(taker)
-        if start is None or end is None:
-            return _("cut")
-        row = self._trace.sources[end.source]
-        statement = _find_statement(row, end.line)
-        ops = _list_sharing_ops(row, statement)
-        if not ops and start.source == end.source:
-            between = find_lines(row.text, row.line, start.line, end.line)
-            ops = _list_sharing_ops(row, Lines(between.first, max(between.last, statement.last)))
+        lines = self._code.lines
+        end = next((lines[one] for one in iter_enclosing_calls(self._trace, taker) if one in lines), None)
+        code = [] if end is None else self._code.read_after((source, source), end, "").code
+        found = [(one.line, _SHARING_OP.findall(one.text)) for _file, one in code]
+        ops = [(method or attribute, line) for line, names in found for method, attribute in names]
         if len({name for name, _line in ops}) != 1:
             return _("cut")
         name, line = ops[0]
@@ -71,28 +58,6 @@ class CutNames:
         switch = next((one for one in switches if one is not None), None)
         return _MODE_NAMES[mode] if switch is None else _name_with_line(_MODE_NAMES[mode], switch[0].line)
 
-    def _find_line(self, call: int) -> LineRow | None:
-        """Return the line that made a call, or the innermost call around it that the program itself made."""
-        lines = self._code.lines
-        return next((lines[outer] for outer in iter_enclosing_calls(self._trace, call) if outer in lines), None)
-
 
 def _name_with_line(name: str, line: int) -> str:
     return _("{op}, line {line}").format(op=name, line=line)
-
-
-def _list_sharing_ops(row: SourceRow, lines: Lines) -> Sequence[tuple[str, int]]:
-    """List (name, line) of the ops in some lines of a source that cut and share the memory."""
-    return [(name, one.line) for one in list_cutting_code(row.text, row.line, lines) for name in _read_ops(one)]
-
-
-def _read_ops(code: CuttingCode) -> Sequence[str]:
-    return [method or attribute for method, attribute in _SHARING_OP.findall(code.text)]
-
-
-def _find_statement(row: SourceRow, line: int) -> Lines:
-    """Return the lines of the innermost statement around a line of a source."""
-    tree, shift = parse_source(row.text), row.line - 1
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.stmt)) if tree is not None else ()
-    spans = (Lines(node.lineno, node.end_lineno or node.lineno).shift(shift) for node in nodes)
-    return max((span for span in spans if span.first <= line <= span.last), default=Lines(line, line))

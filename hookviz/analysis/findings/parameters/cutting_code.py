@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from functools import lru_cache
 from textwrap import dedent
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hookviz.trace import SourceRow, TraceData
 
@@ -26,7 +26,8 @@ _NOT_REPARAMETERISED = frozenset({
     "NegativeBinomial", "OneHotCategorical", "Poisson", "VonMises",
 })  # fmt: skip
 _LEAVING = re.compile(r"\b(item|tolist|numpy|float|tensor|as_tensor|from_numpy)\(")
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Statement = TypeVar("Statement", bound=ast.stmt)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
 _REACHING = frozenset({
     "parameters", "named_parameters", "children", "named_children", "modules", "named_modules", "state_dict",
@@ -86,16 +87,13 @@ def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -
 
 def list_cutting_code(text: str, first_line: int, lines: Lines) -> list[CuttingCode]:
     """List the code in some lines that can cut."""
-    tree = parse_source(text)
-    return [] if tree is None else _list_code(tree, first_line - 1, lines.shift(1 - first_line))
+    return _list_code(parse_source(text), first_line - 1, lines.shift(1 - first_line))
 
 
 def find_lines(text: str, first_line: int, start: int, end: int | None) -> Lines:
     """Return the lines that may run between two lines, as far as the function around the first of them goes."""
-    tree, shift = parse_source(text), first_line - 1
-    if tree is None:
-        return Lines(start, start)
-    return _find_range(tree, start - shift, end and end - shift).shift(shift)
+    shift = first_line - 1
+    return _find_range(parse_source(text), start - shift, end and end - shift).shift(shift)
 
 
 def list_other_calls(
@@ -115,7 +113,7 @@ def list_other_calls(
     """
     tree, shift = parse_source(text), first_line - 1
     names: dict[int, list[str]] = {}
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr)) if tree is not None else ()
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
     for node in nodes:
         used = node.func if isinstance(node, ast.Call) else node
         is_property = isinstance(node, ast.Attribute) and ast.unparse(node) in defined
@@ -179,7 +177,7 @@ def uses_attribute(text: str, name: str) -> bool:
     [False, True, False, True]
     """
     tree = parse_source(text)
-    return tree is None or any(_names(node, name) for node in ast.walk(tree))
+    return not tree.body or any(_names(node, name) for node in ast.walk(tree))
 
 
 def _names(node: ast.AST, name: str) -> bool:
@@ -196,7 +194,7 @@ def reaches_unnamed(text: str, first_line: int, lines: Lines) -> bool:
     [True, False, True]
     """
     tree, shift = parse_source(text), first_line - 1
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr)) if tree is not None else ()
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
     return any(lines.first <= node.lineno + shift <= lines.last and _reaches_unnamed(node) for node in nodes)
 
 
@@ -208,20 +206,17 @@ def _reaches_unnamed(node: ast.expr) -> bool:
 
 
 @lru_cache(maxsize=16)
-def parse_source(text: str) -> ast.Module | None:
-    """Parse the text of a function or of a file; None if that fails."""
+def parse_source(text: str) -> ast.Module:
+    """Parse the text of a function or of a file; an empty module if that fails."""
     try:
         return ast.parse(dedent(text))
     except (SyntaxError, ValueError, RecursionError):
-        return None
+        return ast.Module([], [])
 
 
-def iter_trees(trace: TraceData, file: str | None) -> Iterator[tuple[SourceRow, ast.Module]]:
-    """Yield the recorded texts of a file with their trees, as far as they can be parsed."""
-    for source in trace.sources:
-        tree = parse_source(source.text) if source.file == file else None
-        if tree is not None:
-            yield source, tree
+def iter_trees(trace: TraceData, *files: str | None) -> Iterator[tuple[SourceRow, ast.Module]]:
+    """Yield the recorded texts of a file, or of all files, with their trees."""
+    return ((source, parse_source(source.text)) for source in trace.sources if not files or source.file in files)
 
 
 def _list_code(tree: ast.AST, shift: int, lines: Lines) -> list[CuttingCode]:
@@ -251,20 +246,16 @@ def _has_only_constants(call: ast.Call) -> bool:
 
 def _find_range(tree: ast.AST, start: int, end: int | None) -> Lines:
     """Return the first and the last line that may run between two lines, as far as the function of the first one."""
-    function = _find_innermost(tree, _FUNCTIONS, start, start)
-    if end is None or function != _find_innermost(tree, _FUNCTIONS, end, end):
-        last = max(_list_end_lines(tree), default=start) if function is None else function.last
-        return Lines(start, last)
-    loop = _find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
-    return Lines(start, end) if loop is None else loop
+    function = find_innermost(tree, FUNCTIONS, start)
+    if end is None or function is not find_innermost(tree, FUNCTIONS, end):
+        ends = [getattr(node, "end_lineno", start) for node in ast.walk(tree if function is None else function)]
+        return Lines(start, max(ends))
+    loop = find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
+    return Lines(start, end) if loop is None else Lines(loop.lineno, loop.end_lineno or start)
 
 
-def _find_innermost(tree: ast.AST, kinds: tuple[type[ast.stmt], ...], first: int, last: int) -> Lines | None:
-    """Return the lines of the innermost statement of some kinds around the lines from ``first`` to ``last``."""
-    statements = [node for node in ast.walk(tree) if isinstance(node, kinds)]
-    spans = [Lines(node.lineno, node.end_lineno or node.lineno) for node in statements]
-    return max((span for span in spans if span.first <= first and last <= span.last), default=None)
-
-
-def _list_end_lines(tree: ast.AST) -> list[int]:
-    return [getattr(node, "end_lineno", None) or 0 for node in ast.walk(tree)]
+def find_innermost(tree: ast.AST, kinds: tuple[type[Statement], ...], first: int, last: int = 0) -> Statement | None:
+    """Return the innermost statement of some kinds around a line, or around the lines up to ``last``."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, kinds))
+    around = (node for node in nodes if node.lineno <= first and max(first, last) <= (node.end_lineno or 0))
+    return max(around, key=lambda node: node.lineno, default=None)

@@ -7,13 +7,18 @@ from itertools import chain
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode
-from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import (
+    FUNCTIONS,
+    Lines,
+    find_innermost,
+    get_last_name,
+    parse_source,
+)
 from hookviz.analysis.findings.parameters.program_functions import Function
 from hookviz.support.source_code import CodePlace
 
 _SWITCHES = {"no_grad": {"no_grad", "set_grad_enabled"}, "inference": {"inference_mode"}}
 """Mode of a call → the functions that switch it on."""
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor)
 _BLOCKS = (ast.With, ast.AsyncWith)
 
@@ -59,7 +64,8 @@ class GraphSwitches:
             CodePlace(source.file, span.first)
             for source in self._sources
             for span in _list_permanent_switches(source.text, source.line)
-            if span.last == sys.maxsize or any(file == source.file and _is_in(span, line) for file, line in lines)
+            if span.last == sys.maxsize
+            or any(file == source.file and span.first <= line <= span.last for file, line in lines)
         }
         return found.pop() if len(found) == 1 else None
 
@@ -101,8 +107,7 @@ def find_switch(text: str, first_line: int, line: int, mode: str) -> Switch | No
     Switch(line=1, function='', owner='')
     """
     tree, shift = parse_source(text), first_line - 1
-    found = [] if tree is None else [node for node in _list_switches(tree, mode) if _covers(node, line - shift)]
-    lines = [_line_of_switch(node, mode) for node in found]
+    lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if _covers(node, line - shift)]
     return Switch(max(lines) + shift) if lines else None
 
 
@@ -112,8 +117,7 @@ def _list_givers(text: str, line: int) -> set[str]:
     >>> _list_givers("for x in batches(net):\\n    net(x)", 2)
     {'batches'}
     """
-    tree = parse_source(text)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, (*_LOOPS, *_BLOCKS))] if tree is not None else []
+    nodes = [node for node in ast.walk(parse_source(text)) if isinstance(node, (*_LOOPS, *_BLOCKS))]
     found = set[str]()
     for node in nodes:
         parts = [node.iter] if isinstance(node, _LOOPS) else [item.context_expr for item in node.items]
@@ -125,7 +129,7 @@ def _list_givers(text: str, line: int) -> set[str]:
 def _list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
     """List where generators of a source yield inside a mode: it stays on in the code that asks for the next value."""
     tree, shift = parse_source(text), first_line - 1
-    nodes = list(ast.walk(tree)) if tree is not None else []
+    nodes = list(ast.walk(tree))
     owners = {id(part): node.name for node in nodes if isinstance(node, ast.ClassDef) for part in node.body}
     return [
         Switch(node.lineno + shift, function.name, owners.get(id(function), ""))
@@ -145,13 +149,10 @@ def _list_permanent_switches(text: str, first_line: int) -> list[Lines]:
     [Lines(first=1, last=3)]
     """
     tree, shift = parse_source(text), first_line - 1
-    nodes = list(ast.walk(tree)) if tree is not None else []
+    nodes = list(ast.walk(tree))
     statements = (node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     calls = [(call.lineno, _is_off(call)) for call in statements if _name(call) == "set_grad_enabled"]
-    functions = [node for node in nodes if isinstance(node, _FUNCTIONS)]
-    inner = {
-        line: max((node.lineno for node in functions if _covers(node, line)), default=0) for line, _ignored in calls
-    }
+    inner = {line: find_innermost(tree, FUNCTIONS, line) for line, _ignored in calls}
     ends = {
         line: min((end for end, off in calls if not off and end > line and inner[end] == inner[line]), default=None)
         for line, is_off in calls
@@ -183,7 +184,3 @@ def _name(part: ast.expr) -> str:
 
 def _covers(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _is_in(span: Lines, line: int) -> bool:
-    return span.first <= line <= span.last

@@ -116,8 +116,6 @@ def _find_function(code: CallCode, region: Region) -> ast.FunctionDef | ast.Asyn
     """Return the function of some lines."""
     source = code.trace.sources[region[0]]
     tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    if tree is None:
-        return None
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return next((node for node in nodes if node.end_lineno == lines.last and node.lineno >= lines.first), None)
 
@@ -139,11 +137,9 @@ def _find_uses(statements: Sequence[ast.stmt], is_use: _IsUse, around: tuple[_Br
         for part in ast.iter_child_nodes(statement):
             if not isinstance(part, (ast.stmt, ast.ExceptHandler, ast.match_case)):
                 yield from _find_in_expression(part, is_use, passed)
-        passed += _list_ends(statement, [side for side, block in enumerate(blocks) if block and _ends(block)])
-
-
-def _ends(block: Sequence[ast.stmt]) -> bool:
-    return isinstance(block[-1], _ENDS)
+        passed += _list_ends(
+            statement, [side for side, block in enumerate(blocks) if block and isinstance(block[-1], _ENDS)]
+        )
 
 
 def _list_branches(statement: ast.stmt, side: int) -> tuple[_Branch, ...]:
@@ -174,11 +170,7 @@ def _find_in_expression(part: ast.AST, is_use: _IsUse, around: tuple[_Branch, ..
 
 
 def _calls_part(attribute: str, expression: ast.expr) -> bool:
-    return isinstance(expression, ast.Call) and _names_part(expression.func, attribute)
-
-
-def _names_part(function: ast.expr, attribute: str) -> bool:
-    """Whether code that is called is ``self.attribute``: of an item of it, the index may be another one."""
-    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
-        return False
-    return function.attr == attribute
+    """Whether code calls ``self.attribute``: of an item of it, the index may be another one."""
+    function = expression.func if isinstance(expression, ast.Call) else None
+    is_own = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
+    return is_own and isinstance(function, ast.Attribute) and function.attr == attribute

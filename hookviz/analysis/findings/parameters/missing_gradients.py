@@ -11,6 +11,7 @@ from hookviz.analysis.findings.parameters.program_functions import ProgramFuncti
 from hookviz.support.messages import MAX_NAMED, N_, _, join_first, join_list, join_sentences
 from hookviz.support.source_code import CodePlace, describe_place
 from hookviz.trace import MODULE_HOOK_KINDS, CutKind, CutRow, Hook, MissingRow, TraceData
+from hookviz.trace.hooks import shared_label
 
 _CUTS = {
     "graph": N_("{op} returns a tensor without a graph: no gradient goes back through it."),
@@ -20,9 +21,12 @@ _CUTS = {
         "{op} runs in the forward of an autograd.Function, and its result has no graph: no gradient "
         "goes back through it."
     ),
-    "no_grad": N_("{op} runs while PyTorch records no graph, as in torch.no_grad(): no gradient goes back through it."),
-    "inference": N_(
-        "{op} runs in torch.inference_mode(), where PyTorch records no graph: no gradient goes back through it."
+    **dict.fromkeys(
+        ("no_grad", "inference"),
+        N_(
+            "{op} runs while PyTorch records no graph, as in torch.no_grad() or inference_mode(): no gradient goes "
+            "back through it."
+        ),
     ),
     "checkpoint": N_(
         "{op} runs in a reentrant checkpoint none of whose inputs requires grad, so PyTorch records "
@@ -45,15 +49,11 @@ def _place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
     all_rows = [trace.cut_rows[index] for index in indexes]
     rows = [row for row in all_rows if not _is_without_graph(row)] or all_rows
     sentences = list(dict.fromkeys(_explain_cut(row) for row in rows))
-    more = (
-        [_("{count} more ops cut the graph.").format(count=len(sentences) - MAX_CUTS)]
-        if len(sentences) > MAX_CUTS
-        else []
-    )
+    rest = _("{count} more ops cut the graph.").format(count=len(sentences) - MAX_CUTS)
     steps = [row.step for row in rows if row.step is not None]
     lines = {None if row.line is None else CodePlace(row.file, row.line) for row in rows}
     code = lines.pop() if len(lines) == 1 else None
-    text = join_sentences([*sentences[:MAX_CUTS], *more])
+    text = join_sentences([*sentences[:MAX_CUTS], *([rest] if sentences[MAX_CUTS:] else [])])
     kinds = {row.kind for row in rows if _is_without_graph(row)}
     return Place(kinds.pop() if len(kinds) == 1 else "op", text, min(steps, default=None), code)
 
@@ -219,6 +219,14 @@ def join_owners(hooks: Sequence[Hook], names: Iterable[str]) -> str:
     if any(" " in name for name in owners):  # what these words begin with is no module
         return join_first(owners)
     return join_names(owners, N_("{count} tensors in {on}"))
+
+
+def tell_same(hooks: Sequence[Hook]) -> list[str]:
+    """Say that what is said of the first of some equal hooks holds for the others, too."""
+    if not hooks[1:]:
+        return []
+    others = join_owners(hooks, (hook.on for hook in hooks[1:]))
+    return [_("The same holds for {hook} on {others}.").format(hook=shared_label(hooks), others=others)]
 
 
 def _describe_holder(names: tuple[str, ...], prefix: str, count: int, many: str, one: str) -> str:

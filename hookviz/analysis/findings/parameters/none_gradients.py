@@ -3,8 +3,8 @@
 from functools import cached_property
 
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.support.messages import _
-from hookviz.support.source_code import read_place
+from hookviz.support.messages import _, join_sentences
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import StepRow, TraceData
 from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.values import as_tuple
@@ -31,7 +31,9 @@ class NoneGradients:
         """Parameter in the graph of a pass that no gradient reached in any → the step to blame; None if unknown."""
         names = self.trace.lookup.leaf_names
         reached = {names.get(row.node) for row in self.trace.rows if row.node in names and _is_reaching(row)}
-        leaves = {(row.pass_id, row.node): row.name for row in self.trace.tensors if row.leaf and _is_path(row.name)}
+        # The path of a parameter, such as ``net.weight``, not that of an item, ``w['a.b']``.
+        rows = (row for row in self.trace.tensors if row.leaf and "." in row.name and "[" not in row.name)
+        leaves = {(row.pass_id, row.node): row.name for row in rows}
         unreached: dict[str, int | None] = {}
         for (pass_id, node), name in leaves.items():
             if name not in reached and self.trace.ops[node] == _LEAF_OP:
@@ -44,25 +46,10 @@ class NoneGradients:
         row = self.trace.rows[step]
         target = next((end for _ignored, end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
         names = {"on": self.trace.name(row.node), "target": describe_node(self.trace, target), "step": f"{step + 1:,}"}
-        where = self._find_backward(row)
-        if where is None:
-            return Place(
-                NONE_RETURNED,
-                _(
-                    "{on} got a gradient and returned None for {target} (step {step}): no gradient goes on from there."
-                ).format(**names),
-                step,
-            )
-        sentence = _(
-            "{on} got a gradient, and its backward ({where}) returned None for {target} (step {step}): "
-            "no gradient goes on from there."
-        ).format(where=where, **names)
-        return Place(NONE_RETURNED, sentence, step, read_place(where))
-
-    def _find_backward(self, row: StepRow) -> str | None:
-        """Return file and line of the backward of a custom Function."""
-        saved = self.trace.lookup.saved(row.pass_id, row.own_node)
-        return next((str(one.plain) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None)
+        begin = find_backward(self.trace, row.pass_id, row.own_node)
+        text = _("{on} got a gradient and returned None for {target} (step {step}): no gradient goes on from there.")
+        more = [] if begin is None else [_("Its backward begins at {where}.").format(where=begin.where)]
+        return Place(NONE_RETURNED, join_sentences([text.format(**names), *more]), step, begin)
 
     def _culprits_of(self, pass_id: int) -> dict[int, int]:
         """Node that got no gradient → the step in which a node before it returned None."""
@@ -105,14 +92,15 @@ class NoneGradients:
         return [(slot, end) for slot, end in edges if slot >= len(sent) or sent[slot] is None]
 
 
+def find_backward(trace: TraceData, pass_id: int, node: int) -> CodePlace | None:
+    """Return where the backward of a custom autograd.Function begins; None for another node."""
+    saved = trace.lookup.saved(pass_id, node)
+    return read_place(next((str(one.plain) for one in saved if one.name == BACKWARD_LOCATION and one.plain), None))
+
+
 def is_without_gradient(values: object) -> bool:
     """Return whether all gradients of a step are None."""
     return values is None or (isinstance(values, tuple) and all(value is None for value in values))
-
-
-def _is_path(name: str) -> bool:
-    """Return whether a name is the path of a parameter, such as ``net.weight``, not that of an item, ``w['a.b']``."""
-    return "." in name and "[" not in name
 
 
 def _is_reaching(row: StepRow) -> bool:

@@ -170,37 +170,28 @@ class _Forwards:
         )
         reading, step = self._code.read_inside(call), self._flow.begin.get(call)
         replacing = self._flow.find_replaced_inputs(call)
-        if replacing is None:
-            return _make_place("taken", text.format(**names), step, reading)
-        text = _(
-            "{user} got what {on} returned, with its graph, and {hook} replaced it (step {step}). In that hook or in "
-            "the forward of {user} the graph is cut, or what the hook returned is not used for {root}."
-        )
-        sentence = text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names)
-        index = self.trace.rows[replacing].hook
-        assert index is not None
-        code = dict.fromkeys([*self._code.read_hook(index), *reading.code])
+        index = None if replacing is None else self.trace.rows[replacing].hook
+        code = dict.fromkeys([*([] if index is None else self._code.read_hook(index)), *reading.code])
+        sentence = join_sentences([text.format(**names), *self._tell_replacement(replacing)])
         return _make_place("taken", sentence, step, reading._replace(code=list(code)))
 
     def inside(self, call: int, names: dict[str, str]) -> Place:
         """The place in a call that was given a graph, and returned something without one."""
-        replacing, step = self._flow.find_replaced_inputs(call), self._flow.end.get(call)
-        if replacing is None:
-            text = _(
-                "The forward of {on} cuts the graph, or does not use them: what it returned does not require grad "
-                "(detach, no_grad, .data, numpy, or an op without a gradient)."
-            )
-            return Place("inside", text.format(**names), step)
         text = _(
-            "The graph is cut in {hook}, which replaced the inputs of {on} (step {step}), or in the forward of {on}: "
-            "what it returned does not require grad."
+            "The forward of {on} cuts the graph, or does not use them: what it returned does not require grad (detach, "
+            "no_grad, .data, numpy, or an op without a gradient)."
         )
-        return Place("inside", text.format(hook=self._name_hook(replacing), step=f"{replacing + 1:,}", **names), step)
+        replacing = self._flow.find_replaced_inputs(call)
+        sentence = join_sentences([text.format(**names), *self._tell_replacement(replacing)])
+        return Place("inside", sentence, self._flow.end.get(call))
 
-    def _name_hook(self, step: int) -> str:
-        hook = self.trace.steps[step].hook
-        assert hook is not None
-        return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
+    def _tell_replacement(self, step: int | None) -> list[str]:
+        """Say that a hook replaced the inputs of a call at a step."""
+        hook = None if step is None else self.trace.steps[step].hook
+        if step is None or hook is None:
+            return []
+        text = _("Or {hook} on {on} cuts it, which replaced the inputs (step {step}).")
+        return [text.format(hook=hook.label, on=hook.on, step=f"{step + 1:,}")]
 
     def after_hooks(self, steps: list[int]) -> Place:
         """The place at forward hooks that replaced the output of a call, which had no graph afterwards."""
@@ -289,13 +280,8 @@ class PlaceFinder:
         """Return the place for calls of a module before the last pass."""
         if not self._flow.used.isdisjoint(calls):
             call = next(call for call in calls if call in self._flow.used)
-            return Place(
-                "unused",
-                _(
-                    "{on} belongs to the graph of {root}, but these parameters do not: no op of the graph uses them."
-                ).format(**names),
-                self._flow.begin.get(call),
-            )
+            text = _("{on} belongs to the graph of {root}, but these parameters do not: no op of the graph uses them.")
+            return Place("unused", text.format(**names), self._flow.begin.get(call))
         with_graph = [call for call in calls if self.trace.calls[call].mode == "grad"]
         if not with_graph:
             return self._bare_calls.find(calls[-1])

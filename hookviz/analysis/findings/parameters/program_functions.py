@@ -29,8 +29,7 @@ class ProgramFunctions:
         self._sources = sources
         found: dict[tuple[str | None, int], Function] = {}
         for index, source in enumerate(sources):
-            tree = parse_source(source.text)
-            for function in _list_functions(tree, index, source.line - 1) if tree is not None else ():
+            for function in _list_functions(parse_source(source.text), index, source.line - 1):
                 found.setdefault((source.file, function.lines.first), function)
         self._functions = list(found.values())
         self.names = {function.name for function in self._functions}
@@ -74,8 +73,7 @@ class ProgramFunctions:
     def list_calls(self, source: int, lines: Lines, function: Function) -> list[int]:
         """Return which of some lines of a source call a function by its name."""
         row, last = self._sources[source], function.name.rpartition(".")[2]
-        tree = parse_source(row.text)
-        calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call)) if tree is not None else ()
+        calls = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, ast.Call))
         numbers = (call.lineno + row.line - 1 for call in calls if get_last_name(call.func) == last)
         return sorted(number for number in numbers if lines.first <= number <= lines.last)
 
@@ -98,8 +96,7 @@ class ProgramFunctions:
     def list_receivers(self, source: int, lines: Lines, expression: str) -> Iterator[tuple[Function, str]]:
         """Yield each function that some lines call with an expression, and its parameter that receives it."""
         row = self._sources[source]
-        tree = parse_source(row.text)
-        for call in ast.walk(tree) if tree is not None else ():
+        for call in ast.walk(parse_source(row.text)):
             if isinstance(call, ast.Call) and lines.first <= call.lineno + row.line - 1 <= lines.last:
                 function = self.find(ast.unparse(call.func))
                 name = None if function is None else self._find_receiver(function, call, expression)
@@ -113,8 +110,7 @@ class ProgramFunctions:
         if keyword is not None or position is None:
             return keyword
         row = self._sources[function.source]
-        tree = parse_source(row.text)
-        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)) if tree is not None else ()
+        nodes = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, ast.FunctionDef))
         ends = (node for node in nodes if (node.end_lineno or 0) + row.line - 1 == function.lines.last)
         names = next(([one.arg for one in node.args.args] for node in ends if function.name.endswith(node.name)), [])
         names = names[1:] if function.owner else names

@@ -6,13 +6,14 @@ from dataclasses import replace
 from math import hypot, isclose, isinf
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_rewritten, reads_scale
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.analysis.hook_effects import find_limit
-from hookviz.support.messages import N_, _, join_first, join_sentences
-from hookviz.support.source_code import Source, describe_place, read_place
-from hookviz.trace import HOOK_KINDS, ClipRow, Hook, Step
+from hookviz.support.messages import _, join_first, join_sentences
+from hookviz.support.source_code import describe_place, read_place
+from hookviz.trace import HOOK_KINDS, ClipRow, Hook, Step, TraceData
 from hookviz.trace.values import Value, format_number
 
 LEAST_SHARE = 0.01
@@ -63,12 +64,8 @@ def _find_after_hook(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding |
     if hook is None or len(late) < len(rows) or None in hooks:
         return None
     text = _("{name} clipped no gradient that a step used, in {count} of {total} calls.")
-    if all(row.norm == 0 for row in late):
-        text = _("{name} clipped nothing in {count} of {total} calls.")
-    causes = [_("{hook} ({where}) takes the steps inside the backward pass: they were taken before.")]
-    if all(row.with_grad == 0 for row in late):
-        causes.append(_("No gradient was left at the call."))
-    cause = join_sentences(causes).format(hook=hook.label, where=describe_place(hook.file, hook.line))
+    cause = _("{hook} ({where}) takes the steps inside the backward pass: they were taken before.")
+    cause = cause.format(hook=hook.label, where=describe_place(hook.file, hook.line))
     step = facts.find_update_before(late[0].step)
     finding = Finding(step, "clips_nothing", _insert_counts(text, rows, late), "warning", cause=cause, hooks=(hook,))
     return replace(finding, advice=_("Clip in the hook, before it takes the step."))
@@ -99,22 +96,16 @@ def _find_untimely(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Finding | N
     followed = [row for row in rows if facts.find_written(row.step, None)]
     if not followed or not all(_is_useless(facts, row) for row in followed):
         return None
+    text = _(
+        "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran before the pass "
+        "that wrote the gradients of the next step."
+    )
     if facts.find_written(None, rows[0].step):
-        late = [row for row in rows if not _find_round(facts, row)]
+        followed = [row for row in rows if not _find_round(facts, row)]
         text = _(
             "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran after the step."
         )
-        sentence = _insert_counts(text, rows, late)
-    else:
-        text = _(
-            "{name} clipped nothing in {count} of {total} calls: it ran before the pass that writes the gradients."
-        )
-        if any(row.norm != 0 for row in followed):
-            text = _(
-                "{name} clipped no gradient that a step used, in {count} of {total} calls: each time it ran before the "
-                "pass that wrote the gradients of the next step."
-            )
-        sentence = _insert_counts(text, rows, followed)
+    sentence = _insert_counts(text, rows, followed)
     step = facts.find_update(followed[0].step) or facts.trace.updates[0].step
     advice = _("Call it between backward() and step().")
     return Finding(step, "clips_nothing", sentence, "warning", advice=advice)
@@ -124,18 +115,11 @@ def _find_without_gradients(facts: TrainingFacts, rows: Sequence[ClipRow]) -> Fi
     """Find calls between pass and step whose parameters are others than those that the pass gave a gradient."""
     if not all(row.norm == 0 and _find_round(facts, row) for row in rows):
         return None
-    text = N_(
+    text = _(
         "{name} clipped nothing in {count} of {total} calls: the parameters that it was given had no gradient, or one "
         "of 0."
     )
-    if all(row.with_grad == 0 for row in rows):
-        text = N_("{name} clipped nothing in {count} of {total} calls: no parameter that it was given had a gradient.")
-    elif all(row.with_grad for row in rows):
-        text = N_(
-            "{name} clipped nothing in {count} of {total} calls: the gradients of the parameters that it was given "
-            "were 0."
-        )
-    return Finding(_find_round(facts, rows[0])[-1], "clips_nothing", _insert_counts(_(text), rows, rows), "remark")
+    return Finding(_find_round(facts, rows[0])[-1], "clips_nothing", _insert_counts(text, rows, rows), "remark")
 
 
 def _insert_counts(text: str, rows: Sequence[ClipRow], found: Sequence[ClipRow]) -> str:
@@ -176,16 +160,9 @@ def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
         if not scaled:
             continue
         row, scale = scaled[0]
-        sentence = _(
-            "{name} clipped gradients that were scaled, in {count} of {total} calls: with a scale of {scale}, its "
-            "limit of {limit} is one of {real} for the gradients of the loss."
-        ).format(
-            name=row.name,
-            count=f"{len(scaled):,}",
-            total=f"{len(rows):,}",
-            scale=format_number(scale, 6),
-            limit=format_number(row.limit, 4),
-            real=format_number(row.limit / scale, 4),
+        text = _("{name} clipped gradients that were scaled, in {count} of {total} calls.")
+        sentence = join_sentences(
+            [_insert_counts(text, rows, [row for row, _scale in scaled]), _describe_limit(row.limit, scale)]
         )
         step = facts.find_written(None, row.step)[-1]
         finding = Finding(
@@ -193,6 +170,12 @@ def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
         )
         finding = replace(finding, certainty="likely" if row.norm is None else "proven")
         yield put_line(finding, read_place(row.called_at), "clips")
+
+
+def _describe_limit(limit: float, scale: float) -> str:
+    text = _("With a scale of {scale}, a limit of {limit} is one of {real} for the gradients of the loss.")
+    real = format_number(limit / scale, 4)
+    return text.format(scale=format_number(scale, 6), limit=format_number(limit, 4), real=real)
 
 
 def _find_scale_at(facts: TrainingFacts, row: ClipRow) -> float | None:
@@ -222,15 +205,11 @@ def _found_scaled(facts: TrainingFacts, row: ClipRow, written: list[int], scale:
     ]
     if _has_scale(facts, written, scale):
         norms.append(facts.list_last_norms(written))
-    return any(_is_norm_of(row.norm, one) for one in norms)
+    return any(None not in one and isclose(row.norm, hypot(*filter(None, one)), rel_tol=0.01) for one in norms)
 
 
 def _has_scale(facts: TrainingFacts, written: Sequence[int], scale: float) -> bool:
     return bool(written) and all(facts.find_scale(step) == scale for step in written)
-
-
-def _is_norm_of(norm: float, parts: Sequence[float | None]) -> bool:
-    return None not in parts and isclose(norm, hypot(*filter(None, parts)), rel_tol=0.01)
 
 
 # -- hooks that clip scaled gradients
@@ -240,14 +219,16 @@ def find_scaled_hooks(facts: TrainingFacts) -> Iterator[Finding]:
     """Find tensor hooks whose limit is tiny for the gradients of the loss, since these are scaled when they clip."""
     if not facts.trace.scales or reads_scale(facts):
         return
-    groups: dict[Source, list[tuple[Step, float, float]]] = {}
-    for number in facts.trace.lookup.steps_of_kinds("tensor_hook"):
-        step, scale = facts.trace.steps[number], facts.find_scale(number)
-        limit = _find_limit_of(step)
-        if step.hook is not None and scale is not None and limit is not None and limit < scale * LEAST_SHARE:
-            groups.setdefault(step.hook.source_, []).append((step, scale, limit))
-    for group in groups.values():
-        yield _describe_clips(group)
+    for steps in group_firings(facts.trace, ["tensor_hook"]).values():
+        clips = {step: limits for step in steps if (limits := _find_scaled_limit(facts, step)) is not None}
+        if clips:
+            yield _describe_clips(facts.trace, clips)
+
+
+def _find_scaled_limit(facts: TrainingFacts, step: int) -> tuple[float, float] | None:
+    """Return the scale of the gradient that a hook clipped, and its limit, if that is tiny for it."""
+    scale, limit = facts.find_scale(step), _find_limit_of(facts.trace.steps[step])
+    return None if scale is None or limit is None or limit >= scale * LEAST_SHARE else (scale, limit)
 
 
 def _find_limit_of(step: Step) -> float | None:
@@ -259,19 +240,12 @@ def _find_limit_of(step: Step) -> float | None:
     return find_limit(before, after)
 
 
-def _describe_clips(group: list[tuple[Step, float, float]]) -> Finding:
-    step, scale, limit = group[0]
-    hooks = tuple({one.hook.on: one.hook for one, *_others in group if one.hook is not None}.values())
-    sentence = _(
-        "{hook} on {on} clipped gradients that were scaled: with a scale of {scale}, its limit of {limit} is one of "
-        "{real} for the gradients of the loss."
-    ).format(
-        hook=hooks[0].label,
-        on=join_first([hook.on for hook in hooks]),
-        scale=format_number(scale, 6),
-        limit=format_number(limit, 4),
-        real=format_number(limit / scale, 4),
-    )
+def _describe_clips(trace: TraceData, clips: dict[int, tuple[float, float]]) -> Finding:
+    step, (scale, limit) = next(iter(clips.items()))
+    hooks = list_fired(trace, clips)
+    text = _("{hook} on {on} clipped gradients that were scaled.")
+    clipped = text.format(hook=hooks[0].label, on=join_first([hook.on for hook in hooks]))
+    sentence = join_sentences([clipped, _describe_limit(limit, scale)])
     advice = _("Clip after scaler.unscale_(optimizer), or multiply the limit by scaler.get_scale() in the hook.")
-    finding = Finding(step.index, "clips_scaled", sentence, "warning", advice=advice, hooks=hooks)
+    finding = Finding(step, "clips_scaled", sentence, "warning", advice=advice, hooks=hooks)
     return put_line(finding, *find_hook_line(hooks[0]))

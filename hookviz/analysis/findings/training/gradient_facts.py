@@ -1,6 +1,5 @@
 """What became of gradients between the pass that wrote them and a step, as far as the rows of a trace prove it."""
 
-from collections.abc import Sequence
 from math import isclose
 
 from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
@@ -29,15 +28,6 @@ def is_added_to(facts: TrainingFacts, parameter: int, row: UpdateRow, following:
     """Whether a pass added to the gradient that a parameter had at an earlier step, and nothing changed it between."""
     norm = _find_norm_at(facts, parameter, row)
     return bool(norm and following.before) and isclose(norm or 0, following.before or 0, rel_tol=1e-5)
-
-
-def has_moved(facts: TrainingFacts, parameters: Sequence[int]) -> bool:
-    """Whether the numbers of a parameter differed from one pass to another."""
-    names = facts.name_parameters(parameters)
-    nodes = [node for node, name in facts.trace.lookup.leaf_names.items() if name in names]
-    values = [facts.leaf_values(number) for number in facts.passes]
-    known = ([one[node] for one in values if one.get(node) is not None] for node in nodes)
-    return any(repr(value) != repr(row[0]) for row in known for value in row)
 
 
 def is_rewritten(facts: TrainingFacts, start: int) -> bool:

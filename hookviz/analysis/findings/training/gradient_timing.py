@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.training.gradient_facts import has_moved, is_on_device, reads_scale
+from hookviz.analysis.findings.training.gradient_facts import is_on_device, reads_scale
 from hookviz.analysis.findings.training.program_calls import add_update_line, calls_step, find_pass_line
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
@@ -135,7 +135,7 @@ def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
     If a line that did not run calls the step, it may be left out on purpose, as in the first rounds.
     """
     for idle in list_idle_optimizers(facts):
-        if has_moved(facts, idle.cleared):
+        if any(map(facts.moves.differs_between_passes, idle.cleared)):
             continue
         text = _(
             "{optimizer} took no step, although {count} passes wrote gradients of {on}, which were cleared in between."

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.gradient_clipping import (
     find_scaled_clips,
     find_scaled_hooks,
@@ -74,7 +74,7 @@ def _find_not_zeroed(facts: TrainingFacts) -> Iterator[Finding]:
                 "not set to zero, and the next pass added to it. Call zero_grad() once for each step."
             ).format(on=facts.describe([*added]), optimizer=facts.describe_optimizers([optimizer]))
             passes, first = tuple(sorted(later)), min(added.values())
-            finding = Finding(first, "not_zeroed", sentence, "warning", passes, describe_passes(passes, facts.trace))
+            finding = Finding(first, "not_zeroed", sentence, "warning", passes)
             yield add_update_line(finding, next(row for row in updates if row.step > first))
 
 

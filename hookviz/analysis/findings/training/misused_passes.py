@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_used
 from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing_around
 from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
@@ -77,9 +77,8 @@ def _describe_doubled(facts: TrainingFacts, optimizer: int, found: list[_Again])
         "Passes go through the same loss again before a step of {optimizer}, and nothing clears the gradients in "
         "between: those of {on} count more than once."
     )
-    advice = _("Call backward() once for each loss.")
-    line = facts.pass_lines.get(found[0].first.pass_id)
-    return put_line(_make_repeated(facts, optimizer, found, sentence, advice), line, "pass")
+    finding = _make_repeated(facts, optimizer, found, sentence, _("Call backward() once for each loss."))
+    return put_line(finding, facts.pass_lines.get(found[0].first.pass_id), "pass")
 
 
 def _describe_outdated(facts: TrainingFacts, optimizer: int, found: list[_Again]) -> Finding:
@@ -88,16 +87,15 @@ def _describe_outdated(facts: TrainingFacts, optimizer: int, found: list[_Again]
         "of {on} count again, and belong to a forward from before that step."
     )
     advice = _("Call backward() on the new loss only. To add up losses for a report, use loss.item().")
-    line = facts.pass_lines.get(found[0].second.pass_id)
-    return put_line(_make_repeated(facts, optimizer, found, sentence, advice), line, "pass")
+    finding = _make_repeated(facts, optimizer, found, sentence, advice)
+    return put_line(finding, facts.pass_lines.get(found[0].second.pass_id), "pass")
 
 
 def _make_repeated(facts: TrainingFacts, optimizer: int, found: list[_Again], sentence: str, advice: str) -> Finding:
     passes = tuple(sorted({again.second.pass_id for again in found}))
     on = facts.describe(list(dict.fromkeys(again.parameter for again in found)))
     text = sentence.format(optimizer=facts.describe_optimizers([optimizer]), on=on)
-    when = describe_passes(passes, facts.trace)
-    return Finding(found[0].second.step, "repeated_loss", text, "warning", passes, when, advice=advice)
+    return Finding(found[0].second.step, "repeated_loss", text, "warning", passes, advice=advice)
 
 
 # -- gradients that are cleared before a step
@@ -128,9 +126,7 @@ def find_discarded(facts: TrainingFacts) -> Iterator[Finding]:
         lost = tuple(pass_id for passes in rounds for pass_id in passes[:-1])
         advice = _("To add up the gradients of several passes, call zero_grad() once for each step, right after it.")
         first = facts.trace.lookup.steps(rounds[0][1])[0]
-        finding = Finding(
-            first, "discarded", sentence, "warning", lost, describe_passes(lost, facts.trace), advice=advice
-        )
+        finding = Finding(first, "discarded", sentence, "warning", lost, advice=advice)
         is_noticed = not any(is_on_device(facts, each.step) for number in held for each in facts.accumulations(number))
         finding = replace(finding, certainty="proven" if is_noticed else "likely")
         clearing = find_clearing_around(facts.trace, facts.pass_lines.get(rounds[0][0]))
@@ -238,7 +234,6 @@ def _describe_foreign(facts: TrainingFacts, optimizer: int, found: list[_Foreign
         sentence.format(**names),
         "warning" if all(one.is_last for one in found) else "remark",
         passes,
-        describe_passes(passes, facts.trace),
         advice=advice.format(**names),
     )
     return put_line(replace(finding, certainty="likely"), lines[0], "pass")

@@ -5,19 +5,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_evaluation, find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import N_, _, join_first
+from hookviz.support.messages import N_, _, join_first, pluralize
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
-MAX_NAMED = 3
-"""A sentence names at most so many modules."""
 _NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
 _FUNCTIONAL = ("F", "functional")
 """Names under which a program knows ``torch.nn.functional``."""
@@ -120,13 +118,9 @@ def _make_eval_dropout(
     before = len({one for call in others for one in trained[call] if one < passes[0]})
     names = {"on": _name_modules(trace, (call.module for call in calls)), "model": name}
     sentence = _("{model} was trained in evaluation mode: {on} dropped nothing.").format(**names)
-    finding = Finding(calls[0].step, "eval_dropout", sentence, "remark", passes, describe_passes(passes, trace))
-    used = _("Before that, an optimizer used {count} passes in training mode.")
-    cause = (
-        _("Before that, an optimizer used a pass in training mode.")
-        if before == 1
-        else used.format(count=f"{before:,}")
-    )
+    finding = Finding(calls[0].step, "eval_dropout", sentence, "remark", passes)
+    used = pluralize(before, _("{count} pass"), _("{count} passes"))
+    cause = _("Before that, an optimizer used {passes} in training mode.").format(passes=used)
     finding = replace(finding, cause=cause if before else "", advice=_(_ON_PURPOSE).format(model=name))
     return put_line(finding, find_evaluation(trace, name), "evaluates")
 
@@ -179,7 +173,7 @@ def _find_used_passes(facts: TrainingFacts) -> dict[int, set[str]]:
 
 def _name_modules(trace: TraceData, modules: Iterable[int]) -> str:
     """Name some modules, each once."""
-    return join_first([trace.module(module) for module in dict.fromkeys(modules)], MAX_NAMED)
+    return join_first([trace.module(module) for module in dict.fromkeys(modules)])
 
 
 # -- dropouts that know no mode
@@ -212,7 +206,7 @@ def _list_droppings(trace: TraceData, regions: Iterable[Region]) -> Iterator[Cod
 
     There are none if the code asks for the mode itself, or may hand it to a function that drops.
     """
-    trees = [(index, lines, tree) for index, lines in regions if (tree := parse_source(trace.sources[index].text))]
+    trees = [(index, lines, parse_source(trace.sources[index].text)) for index, lines in regions]
     parts = [(index, tree, list(_list_nodes(tree, lines, trace.sources[index].line))) for index, lines, tree in trees]
     nodes = [node for *_source, inside in parts for node in inside]
     if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in nodes):

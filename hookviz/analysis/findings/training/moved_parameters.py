@@ -83,15 +83,13 @@ def _make_moved_by_hand(facts: TrainingFacts, optimizer: int, steps: dict[int, l
     every, total = {step for found in steps.values() for step in found}, len(facts.updates[optimizer])
     rows = (row for row in facts.trace.groups if row.optimizer == optimizer and row.number in groups)
     decay = next((row.decay for row in rows if row.decay), None)
-    cause = _("The weight decay of {kind}, {decay}, makes weights smaller whatever their gradient is.")
-    words = {"kind": facts.trace.optimizers[optimizer].kind, "decay": format_number(decay or 0, 4)}
     finding = Finding(
         min(every),
         "moved",
         text.format(count=f"{len(every):,}", total=f"{total:,}", **names),
         "warning",
         parameters=facts.name_parameters(steps),
-        cause="" if decay is None else cause.format(**words),
+        cause=_describe_decay(facts.trace.optimizers[optimizer].kind, decay),
         advice=_("Freeze it with requires_grad_(False) before the forward instead, and set its .grad to None."),
     )
     return add_update_line(finding, next(row for row in facts.updates[optimizer] if row.step == min(every)))
@@ -163,19 +161,14 @@ def _describe_moves(facts: TrainingFacts, moved: Moved, optimizer: int, hooks: S
         text = _("{optimizer} moves {on} {steps}, although requires_grad is False.")
         return text.format(**names)
     text = _("{optimizer} moves {on} {steps}, although {hook} sets the gradient there to 0.")
-    if any(row.mixed and len(row.parts) < row.total for rows in moved.values() for row in rows):
-        text = _(
-            "{optimizer} moves {on} {steps}, although the gradient there is 0: in a part of it, because {hook} sets it "
-            "to 0."
-        )
     return text.format(hook=hooks[0].label, **names)
 
 
 def _describe_steps(facts: TrainingFacts, moved: Moved, optimizer: int) -> str:
     """Say in how many steps parameters move; not all are looked at, and not after the parameters are gone."""
     count, total = len({row.step for rows in moved.values() for row in rows}), len(facts.updates[optimizer])
-    if count >= total:
-        return _("in each of its {total} steps").format(total=f"{total:,}") if total > 1 else _("in its only step")
+    if count >= total > 1:
+        return _("in each of its {total} steps").format(total=f"{total:,}")
     return _("in at least {count} of its {total} steps").format(count=f"{count:,}", total=f"{total:,}")
 
 
@@ -194,14 +187,17 @@ def _describe_cause(rows: Sequence[MovedRow], kind: str) -> str:
     if rows[0].hook is None:
         text = _("Its .grad from an earlier pass is still there, and a step uses each .grad that is not None.")
         sentences.append(text)
-    decay = next((row.decay for row in rows if row.decay), 0)
-    if decay:
-        text = _("The weight decay of {kind}, {decay}, makes weights smaller whatever their gradient is.")
-        sentences.append(text.format(kind=kind, decay=format_number(decay, 4)))
+    decay = next((row.decay for row in rows if row.decay), None)
+    sentences.append(_describe_decay(kind, decay))
     if rows[0].averages or (not decay and any(row.averages for row in rows)):
         text = _("{kind} goes on with the averages of earlier gradients that it keeps.")
         sentences.append(text.format(kind=kind))
     return join_sentences(sentences)
+
+
+def _describe_decay(kind: str, decay: float | None) -> str:
+    text = _("The weight decay of {kind}, {decay}, makes weights smaller whatever their gradient is.")
+    return "" if decay is None else text.format(kind=kind, decay=format_number(decay, 4))
 
 
 def _advise(rows: Sequence[MovedRow]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.training.program_calls import (
     add_update_line,
     find_replacement,
@@ -52,7 +52,7 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
         first = facts.accumulations(numbers[0])[0]
         severity = "warning" if outdated.is_part else "error"
         sentence = text.format(model=_describe_model(facts, root, numbers), **names)
-        finding = Finding(first.step, "replaced", sentence, severity, *_describe_passes(facts, numbers))
+        finding = Finding(first.step, "replaced", sentence, severity, _list_passes(facts, numbers))
         finding = replace(finding, parameters=facts.name_parameters(numbers), certainty=outdated.certainty)
         yield _add_origin(facts, finding, outdated, _describe_model(facts, root, numbers))
 
@@ -88,28 +88,19 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
     It is a warning if an optimizer holds other parameters of the same model: then these were probably forgotten.
     """
     for root, untrained in _group_untrained(facts).items() if facts.updates else ():
-        numbers = [number for number in untrained if not _is_cared_for(facts, number)]
+        free = [number for number in untrained if not facts.parameters[number].optimizers]
+        numbers = [number for number in free if not facts.moves.differs_between_passes(number)]
         if not numbers or _find_outdated(facts, root, untrained) is not None:
             continue
         text = _(
             "Not in any optimizer that took a step: {on}. Their gradients are computed. Pass them to an optimizer, or "
             "call requires_grad_(False) to freeze them."
         )
-        if all(map(facts.moves.is_same_in_passes, numbers)):
-            text = _(
-                "Not in any optimizer that took a step: {on}. Their gradients are computed, and their numbers stayed "
-                "the same. Pass them to an optimizer, or call requires_grad_(False) to freeze them."
-            )
         step = min(facts.accumulations(number)[0].step for number in numbers)
         severity = "warning" if _find_optimizers_of(facts, root) else "remark"
         sentence = text.format(on=facts.describe(numbers))
-        finding = Finding(step, "missing", sentence, severity, *_describe_passes(facts, numbers))
+        finding = Finding(step, "missing", sentence, severity, _list_passes(facts, numbers))
         yield _add_forgetting(facts, finding, root, numbers)
-
-
-def _is_cared_for(facts: TrainingFacts, number: int) -> bool:
-    """Whether a parameter is in an optimizer that has not taken a step, or the program itself moves it."""
-    return bool(facts.parameters[number].optimizers) or facts.moves.differs_between_passes(number)
 
 
 def _add_forgetting(facts: TrainingFacts, finding: Finding, root: str, numbers: list[int]) -> Finding:
@@ -180,7 +171,9 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
     shapes = Counter(row.shape for row in rows)
     shapes.subtract(facts.parameters[number].shape for number in untrained)
     holders = [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
-    if any(_is_brief(facts, number, optimizer) for number in untrained for optimizer in holders):
+    # A copy that serves one round gets fewer gradients than an optimizer takes steps.
+    counts = {number: len(facts.accumulations(number)) for number in untrained}
+    if any(counts[number] < len(facts.updates[optimizer]) for number in untrained for optimizer in holders):
         return None
     first = min(facts.accumulations(number)[0].step for number in untrained)
     if not orphans or min(shapes.values()) < 0 or not all(_lacks_gradient(facts, number, first) for number in orphans):
@@ -193,11 +186,6 @@ def _lacks_gradient(facts: TrainingFacts, number: int, start: int) -> bool:
     updates = (row for one in facts.parameters[number].optimizers for row in facts.updates.get(one, ()))
     later = [row for row in updates if row.step > start]
     return bool(later) and all(number in row.without_grad for row in later)
-
-
-def _is_brief(facts: TrainingFacts, number: int, optimizer: int) -> bool:
-    """Whether a parameter got fewer gradients than an optimizer took steps, as a copy does that serves one round."""
-    return len(facts.accumulations(number)) < len(facts.updates[optimizer])
 
 
 def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: list[int]) -> _Outdated | None:
@@ -228,17 +216,16 @@ def _list_holders(rows: Iterable[ParameterRow]) -> list[int]:
     return sorted({optimizer for row in rows for optimizer in row.optimizers})
 
 
-def _describe_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[tuple[int, ...], str]:
-    """The passes in which one of these parameters got a gradient, and their description.
+def _list_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[int, ...]:
+    """List the passes in which one of these parameters got a gradient.
 
     A parameter that took the place of another one has its name: which of them a pass gave a gradient is not known.
     """
     names = set(facts.name_parameters(numbers))
     others = (row for number, row in enumerate(facts.parameters) if number not in numbers)
     if any(not names.isdisjoint(row.names) for row in others):
-        return (), ""
-    passes = tuple(sorted({each.pass_id for number in numbers for each in facts.accumulations(number)}))
-    return passes, describe_passes(passes, facts.trace)
+        return ()
+    return tuple(sorted({each.pass_id for number in numbers for each in facts.accumulations(number)}))
 
 
 # -- models that are never called
@@ -257,11 +244,6 @@ def find_uncalled(facts: TrainingFacts) -> Iterator[Finding]:
         if not numbers or not facts.find_written(updates[0].step, updates[-1].step):
             continue
         text = _("{optimizer} took {count} steps, and none of what it holds had a gradient at any of them.")
-        if all(map(facts.moves.is_left, numbers)):
-            text = _(
-                "{optimizer} took {count} steps, and none of what it holds had a gradient at any of them: it changes "
-                "nothing."
-            )
         sentence = text.format(optimizer=facts.describe_optimizers([optimizer]), count=f"{len(updates):,}")
         finding = add_update_line(Finding(updates[-1].step, "unreached", sentence, "remark"), updates[-1])
         yield _add_twin(facts, finding, numbers)
@@ -341,12 +323,9 @@ def _judge(facts: TrainingFacts, row: TensorRow, written: list[int]) -> Iterator
         "same."
     )
     if model:
-        text = _(
-            "{model} uses {on}, which requires grad and is not among its parameters: {count} passes computed its "
-            "gradient, and its numbers stayed the same."
-        )
+        text = _("{model} uses {on}, which requires grad and is not among its parameters: its numbers stayed the same.")
     severity = "warning" if model and _find_optimizers_of(facts, model.partition(".")[0]) else "remark"
-    finding = Finding(written[0], "missing", text.format(**names), severity, passes, describe_passes(passes, trace))
+    finding = Finding(written[0], "missing", text.format(**names), severity, passes)
     advice = _("Make it an nn.Parameter of {model}, or give it to the optimizer.") if model else ""
     finding = replace(finding, advice=advice.format(**names) or _("Give it to the optimizer."))
     place = find_tensor_making(trace, row.name)

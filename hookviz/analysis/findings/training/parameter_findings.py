@@ -47,10 +47,6 @@ def find_unreached(facts: TrainingFacts) -> Iterator[Finding]:
     called = [number for number in unreached if facts.parameters[number].called]
     if called:
         text = N_("{optimizer} holds {on}, but no gradient reached them before any of its steps.")
-        if all(map(facts.moves.is_left, called)):
-            text = N_(
-                "{optimizer} holds {on}, but no gradient reached them before any of its steps: they are not trained."
-            )
         yield _make_update_finding(facts, called, "unreached", text, "warning")
     uncalled = [number for number in unreached if not facts.parameters[number].called]
     if uncalled:
@@ -109,8 +105,6 @@ def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
     numbers = [number for number in _list_without_gradient(facts) if not facts.parameters[number].requires_grad]
     if numbers:
         text = N_("{optimizer} holds {on}, which do not require a gradient.")
-        if all(map(facts.moves.is_left, numbers)):
-            text = N_("{optimizer} holds {on}, which do not require a gradient: its steps leave them as they are.")
         yield _make_update_finding(facts, numbers, "frozen", text, "remark")
 
 
@@ -164,16 +158,9 @@ def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
     ]
     if numbers:
         first = facts.parameters[numbers[0]]
-        names = join_list(first.names)
+        text = _("One parameter has several names: {names}. Its gradient is the sum over all its uses.")
         more = _("The same holds for {count} more.").format(count=len(numbers) - 1) if len(numbers) > 1 else ""
-        sentence = join_sentences(
-            [
-                _("One parameter has several names: {names}. Its gradient is the sum over all its uses.").format(
-                    names=names
-                ),
-                more,
-            ]
-        )
+        sentence = join_sentences([text.format(names=join_list(first.names)), more])
         yield Finding(facts.accumulations(numbers[0])[0].step, "shared", sentence, "remark")
 
 

@@ -43,10 +43,6 @@ class ParameterMoves:
         is_changed = any(parameter in row.changed for row in self.trace.updates)
         return is_changed or not self._movers.isdisjoint(self.trace.parameters[parameter].optimizers)
 
-    def is_left(self, parameter: int) -> bool:
-        """Whether all steps of its optimizers are known to leave a parameter as it is."""
-        return all((parameter, 0) in [move[:2] for move in row.moves] for row in self._list_updates(parameter))
-
     @cached_property
     def _values(self) -> dict[str, list[ValueRow | None]]:
         """Name of a leaf → its value when each of its passes began; None if its numbers are not known.
@@ -71,8 +67,3 @@ class ParameterMoves:
     def differs_between_passes(self, parameter: int) -> bool:
         """Whether a parameter is known to have other numbers in a pass than in the one before."""
         return any(None not in (one, other) and one != other for one, other in pairwise(self._list_values(parameter)))
-
-    def is_same_in_passes(self, parameter: int) -> bool:
-        """Whether a parameter is known to have the same numbers in all passes, of several."""
-        values = self._list_values(parameter)
-        return len(values) > 1 and values[0] is not None and all(value == values[0] for value in values)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, get_last_name, iter_trees
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.traversal import list_outer_paths
@@ -45,32 +45,11 @@ def find_pass_line(trace: TraceData, pass_id: int) -> CodePlace | None:
     return None if row is None else CodePlace(trace.sources[row.source].file, row.line)
 
 
-def find_rate_in_call(trace: TraceData, place: CodePlace, group: int) -> CodePlace:
-    """Return the line of the learning rate of a group in the call that makes its optimizer; else that of the call."""
-    for shift, call in _list_calls(trace, place.file):
-        if call.lineno + shift == place.line:
-            rate = _find_rate(call, group)
-            return place if rate is None else place._replace(line=rate.lineno + shift)
-    return place
-
-
-def _find_rate(call: ast.Call, group: int) -> ast.expr | None:
-    """Return the learning rate of a group in the call that makes its optimizer: its own, or that of all groups."""
-    groups = call.args[0].elts if call.args and isinstance(call.args[0], (ast.List, ast.Tuple)) else []
-    own = groups[group] if group < len(groups) else None
-    pairs = zip(own.keys, own.values, strict=True) if isinstance(own, ast.Dict) else ()
-    rates = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "lr"]
-    rates += [keyword.value for keyword in call.keywords if keyword.arg == "lr"]
-    return next(iter(rates), None)
-
-
 class RateSetter(NamedTuple):
     """What sets learning rates in the program: a line that does it itself, or a scheduler."""
 
     place: CodePlace
     """The line that sets the rate, or makes the scheduler."""
-    step: CodePlace | None = None
-    """The only line that calls the ``step()`` of the scheduler."""
     is_scheduler: bool = False
 
 
@@ -85,8 +64,7 @@ def find_rate_setter(trace: TraceData, optimizer: int) -> RateSetter | None:
         return None
     if not makers:
         return RateSetter(place)
-    optimizers = {row.name.rpartition(".")[2] for row in trace.optimizers}
-    return RateSetter(place, _get_only(_find_lines(trace, partial(_steps_scheduler, optimizers))), is_scheduler=True)
+    return RateSetter(place, is_scheduler=True)
 
 
 def _list_makers_of(trace: TraceData, optimizer: int) -> set[CodePlace]:
@@ -99,31 +77,6 @@ def _list_arguments(node: ast.AST) -> list[str]:
     """List the last names of what a call is given."""
     arguments = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, ast.Call) else []
     return [get_last_name(one) for one in arguments]
-
-
-def _steps_scheduler(optimizers: set[str], node: ast.AST) -> bool:
-    """Whether code calls the ``step()`` of a scheduler: not that of an optimizer, a profiler or an environment."""
-    function = node.func if isinstance(node, ast.Call) else None
-    if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute) or function.attr != "step":
-        return False
-    name = get_last_name(function.value)
-    return "sched" in name.lower() or not (node.args or name in optimizers or name.startswith("prof"))
-
-
-def runs_first(trace: TraceData, first: CodePlace, second: CodePlace) -> bool:
-    """Whether a line stands above another one in the body of the same loop, where each round runs it."""
-    for source, tree in iter_trees(trace, first.file) if first.file == second.file and first.line < second.line else ():
-        lines = [place.line - source.line + 1 for place in (first, second)]
-        for loop in ast.walk(tree):
-            body = loop.body if isinstance(loop, (ast.For, ast.While)) else []
-            if all(any(_is_plain(statement, line) for statement in body) for line in lines):
-                return True
-    return False
-
-
-def _is_plain(statement: ast.stmt, line: int) -> bool:
-    """Whether a statement that holds no others begins at a line."""
-    return statement.lineno == line and isinstance(statement, (ast.Expr, ast.Assign))
 
 
 def _sets_rate(node: ast.AST) -> bool:
@@ -214,16 +167,13 @@ def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace
 
 def find_function(tree: ast.AST, line: int) -> ast.AST:
     """Return the innermost function around a line of the text; the whole program if there is none."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    around = [node for node in functions if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    return max(around, key=lambda node: node.lineno, default=tree)
+    return find_innermost(tree, FUNCTIONS, line) or tree
 
 
 def is_in_forward(trace: TraceData, place: CodePlace) -> bool:
     """Return whether a line of the program is in a function that is called ``forward``."""
-    sources = (source for source in trace.sources if source.file == place.file)
-    trees = ((source, parse_source(source.text)) for source in sources)
-    scopes = (find_function(tree, place.line - source.line + 1) for source, tree in trees if tree is not None)
+    trees = iter_trees(trace, place.file)
+    scopes = (find_function(tree, place.line - source.line + 1) for source, tree in trees)
     return any(getattr(scope, "name", "") == "forward" for scope in scopes)
 
 
@@ -290,11 +240,9 @@ def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
 
 def find_initialisation(trace: TraceData) -> CodePlace | None:
     """Return the only line that draws weights anew, as ``nn.init.normal_(layer.weight)`` does."""
-    return _get_only(_find_lines(trace, _draws))
-
-
-def _draws(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING
+    return _get_only(
+        _find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING)
+    )
 
 
 def _zeroes(attribute: str, node: ast.AST) -> bool:
@@ -336,9 +284,8 @@ def _has_last_name(part: ast.expr, name: str) -> bool:
 def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outside_of: str = "") -> set[CodePlace]:
     """Return the lines of the wanted nodes, without those in functions of a name."""
     found: set[CodePlace] = set()
-    for source in trace.sources:
-        tree = parse_source(source.text)
-        nodes = [] if tree is None else list(ast.walk(tree))
+    for source, tree in iter_trees(trace):
+        nodes = list(ast.walk(tree))
         skipped = {
             id(inner)
             for node in nodes

@@ -5,12 +5,12 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import _
+from hookviz.support.messages import _, pluralize
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 
@@ -44,21 +44,16 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
     written = sorted(step for steps in still.values() for step in steps)
     passes = tuple(sorted({facts.trace.rows[step].pass_id for step in written}))
     more = _("{on} and {count} more").format(on=names[0], count=f"{len(names) - 1:,}")
-    sentence = (
-        _("A pass computed gradients of {on}, which kept their numbers.")
-        if len(passes) == 1
-        else _("{count} passes computed gradients of {on}, which kept their numbers.")
-    )
+    computed = pluralize(len(passes), _("{count} pass"), _("{count} passes"))
+    sentence = _("{passes} computed gradients of {on}, which kept their numbers.")
+    cause = _("{code} gives the name {name} to a new tensor, and leaves the parameter as it is.")
     finding = Finding(
         written[0],
         "rebound",
-        sentence.format(count=f"{len(passes):,}", on=more if len(names) > 1 else names[0]),
+        sentence.format(passes=computed, on=more if len(names) > 1 else names[0]),
         "warning",
         passes,
-        describe_passes(passes, facts.trace),
-        cause=_("{code} gives the name {name} to a new tensor, and leaves the parameter as it is.").format(
-            code=lost[0].code, name=lost[0].name
-        ),
+        cause=cause.format(code=lost[0].code, name=lost[0].name),
         advice=_advise(lost[0].name),
         parameters=names,
     )
@@ -68,9 +63,8 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
 def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
     """Find code of a training such as ``p.grad.clamp(-1, 1)``, which makes a new tensor that nothing uses."""
     trace = facts.trace
-    for index, source in enumerate(trace.sources) if facts.updates else ():
-        tree = parse_source(source.text) if ".grad." in source.text else None
-        for call in _list_dropped(trace, tree, _list_starts(trace, index)) if tree is not None else ():
+    for index, (source, tree) in enumerate(iter_trees(trace)) if facts.updates else ():
+        for call in _list_dropped(trace, tree, _list_starts(trace, index)) if ".grad." in source.text else ():
             assert isinstance(call.func, ast.Attribute)
             words = {"code": ast.unparse(call), "method": call.func.attr}
             sentence = _("{code} makes a new tensor, which nothing uses: the gradient stays as it is.").format(**words)
@@ -127,7 +121,11 @@ def _list_still(facts: TrainingFacts) -> dict[str, list[int]]:
 
 def explain_rebinding(trace: TraceData, finding: Finding) -> Finding:
     """Say why ``.grad`` is None where a line raised: the same line has made the tensor in its turn before."""
-    here = (found for found in _list_rebindings(trace) if (found.place.file, found.place.line) == _locate(finding))
+    here = (
+        found
+        for found in _list_rebindings(trace)
+        if (found.place.file, found.place.line) == (finding.file, finding.line)
+    )
     rebinding = next(here, None)
     if rebinding is None:
         return finding
@@ -141,10 +139,6 @@ def explain_rebinding(trace: TraceData, finding: Finding) -> Finding:
     return replace(finding, cause=text.format(name=rebinding.name), advice=_advise(rebinding.name))
 
 
-def _locate(finding: Finding) -> tuple[str | None, int | None]:
-    return finding.file, finding.line
-
-
 def _advise(name: str) -> str:
     return _("Change it in place within torch.no_grad(): {name} -= ... instead of {name} = {name} - ...").format(
         name=name
@@ -156,9 +150,8 @@ def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
 
     They lie in the functions that start passes, and in those that these call.
     """
-    for index, source in enumerate(trace.sources):
-        tree = parse_source(source.text) if ".grad" in source.text else None
-        for scope in _list_scopes(tree, _list_starts(trace, index)) if tree is not None else ():
+    for index, (source, tree) in enumerate(iter_trees(trace)):
+        for scope in _list_scopes(tree, _list_starts(trace, index)) if ".grad" in source.text else ():
             nodes = list(ast.walk(scope))
             loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
             for node in nodes:

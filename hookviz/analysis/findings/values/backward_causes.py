@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
+from hookviz.analysis.findings.ops import LOGARITHMS
 from hookviz.analysis.findings.values.op_causes import ForwardOps, contains_kind, holds_inf
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
-from hookviz.support.messages import _
+from hookviz.support.messages import N_, _
 from hookviz.trace.values import as_tuple, format_number
 
 
@@ -16,7 +17,8 @@ def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
     yield from reasons
     sent = as_tuple(statistics.trace.rows[statistics.compute_steps[node]].after)
     has_nan = any(contains_kind(statistics.value(index), "nan") for index in sent if index is not None)
-    if reasons and has_nan and _is_chosen_from(statistics, node):
+    users = [statistics.trace.ops[user] for user in statistics.users.get(node, ())]
+    if reasons and has_nan and any(user.startswith("WhereBackward") for user in users):
         slope = next((place for place, _slot in _list_infinite_factors(ops, node)), node)
         yield _(
             "torch.where takes the other number there and sends 0 back, and 0 times Inf is NaN: give {op} harmless "
@@ -24,37 +26,17 @@ def explain_backward(statistics: PassStatistics, node: int) -> Iterator[str]:
         ).format(op=statistics.describe_node(slope))
 
 
-def _is_chosen_from(statistics: PassStatistics, node: int) -> bool:
-    """Whether torch.where takes some of the numbers that an op computed."""
-    return any(statistics.trace.ops[user].startswith("WhereBackward") for user in statistics.users.get(node, ()))
-
-
-def _explain_root(ops: ForwardOps, node: int) -> Iterator[str]:
-    result = ops.saved_tensor(node, "result")
-    if result is None:
-        yield _("It divides by the result of the forward, and the square root has no finite slope at 0.")
-    elif result.zero:
-        yield _("It divides by the result of the forward where that is 0: the square root has no finite slope at 0.")
-
-
-def _explain_log(ops: ForwardOps, node: int) -> Iterator[str]:
-    value = ops.saved_tensor(node, "self")
-    if value is None:
-        yield _("It divides by the input of the forward, and the logarithm has no finite slope at 0.")
-    elif value.zero:
-        yield _("It divides by the input of the forward where that is 0: the logarithm has no finite slope at 0.")
-
-
-def _explain_reciprocal(ops: ForwardOps, node: int) -> Iterator[str]:
-    result = ops.saved_tensor(node, "result")
-    if result is not None and holds_inf(result):
-        yield _("It divides by the input of the forward where that is 0.")
+def _explain_slope(ops: ForwardOps, node: int) -> Iterator[str]:
+    name, text = _SLOPES[ops.op_name(node)]
+    value = ops.saved_tensor(node, name)
+    if value is None or value.zero:
+        yield _(text)
 
 
 def _explain_division(ops: ForwardOps, node: int) -> Iterator[str]:
-    divisor = ops.saved_tensor(node, "other")
-    if divisor is not None and divisor.zero:
-        yield _("It divides by the divisor of the forward where that is 0.")
+    divisor, result = ops.saved_tensor(node, "other"), ops.saved_tensor(node, "result")
+    if (divisor is not None and divisor.zero) or (result is not None and holds_inf(result)):
+        yield _("It divides by a number of the forward where that is 0.")
 
 
 def _explain_power(ops: ForwardOps, node: int) -> Iterator[str]:
@@ -90,12 +72,18 @@ def _is_spoiled(statistics: PassStatistics, node: int, slot: int) -> bool:
     return isinstance(sent, tuple) and slot < len(sent) and statistics.is_nonfinite(sent[slot])
 
 
-_INFINITE_AT_0 = ("Log", "Log2", "Log10", "Reciprocal", "Rsqrt")
+_SLOPES = {
+    "Sqrt": ("result", N_("It divides by the result of the forward: the square root has no finite slope at 0.")),
+    **dict.fromkeys(
+        LOGARITHMS,
+        ("self", N_("It divides by the input of the forward: the logarithm has no finite slope at 0.")),
+    ),
+}
+"""Op with a slope that is infinite at 0 → what it saved, and why the slope is infinite."""
+_INFINITE_AT_0 = (*LOGARITHMS, "Reciprocal", "Rsqrt")
 _EXPLANATIONS: dict[str, Callable[[ForwardOps, int], Iterator[str]]] = {
-    **dict.fromkeys(("Log", "Log2", "Log10"), _explain_log),
-    "Sqrt": _explain_root,
-    "Reciprocal": _explain_reciprocal,
-    "Div": _explain_division,
+    **dict.fromkeys(_SLOPES, _explain_slope),
+    **dict.fromkeys(("Div", "Reciprocal"), _explain_division),
     "Pow": _explain_power,
     "Mul": _explain_product,
 }

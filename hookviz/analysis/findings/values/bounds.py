@@ -4,22 +4,17 @@ import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from hookviz.analysis.findings.values.graph_patterns import VIEWS
-from hookviz.analysis.findings.values.op_causes import ForwardOps, format_largest
+from hookviz.analysis.findings.ops import COPIES, PARTS, PRODUCTS, VIEWS
+from hookviz.analysis.findings.values.op_causes import ForwardOps, format_largest, largest
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import _
 from hookviz.trace import NodeOutput
 from hookviz.trace.values import Value, as_tuple, format_number
 
-_KEEPING = frozenset({
-    *VIEWS, "Abs", "Clone", "Contiguous", "Expand", "Index", "Neg", "Relu", "ReshapeAlias", "Select", "Slice", "Split",
-    "Squeeze", "ToCopy", "Unbind",
-})  # fmt: skip
+_KEEPING = frozenset({*VIEWS, *PARTS, *COPIES, "Abs", "Index", "Neg", "Relu"})
 """Ops whose result is no larger than their input."""
 _LIMITED = frozenset({"Cos", "Sigmoid", "Sin", "Softmax", "Tanh"})
 """Ops whose result is between -1 and 1."""
-PRODUCTS = {"Addmm": ((1, "mat1"), (2, "mat2")), "Bmm": ((0, "self"), (1, "mat2")), "Mm": ((0, "self"), (1, "mat2"))}
-"""Matrix product → slot and name of its factors."""
 
 
 class Bounds:
@@ -58,7 +53,7 @@ class Bounds:
     def _measure(self, place: NodeOutput) -> float:
         value = self.ops.known_value(place)
         if value is not None:
-            return _largest_of(value)
+            return _bound(value)
         for node in self._order_unmeasured(place[0]):
             self._found[node] = self._compute(node)
         return self._found[place[0]]
@@ -91,8 +86,12 @@ class Bounds:
         """Return the bound of an input of an op."""
         value, place = self.ops.input_value(node, slot, name), self._edges.get((node, slot))
         if value is not None:
-            return _largest_of(value)
+            return _bound(value)
         return math.inf if place is None else self._measure(place)
+
+    def measure_both(self, node: int) -> tuple[float, float]:
+        """Return the bounds of both inputs of an op such as a sum."""
+        return self.measure_input(node, 0, "self"), self.measure_input(node, 1, "other")
 
     def find_dtype(self, node: int) -> str:
         """Return the dtype in which a matrix product computes; for another op, the one of the pass that ends first."""
@@ -132,22 +131,8 @@ class Bounds:
         return one.shape[-1] if one is not None else other.shape[-2] if other is not None else None
 
 
-def _largest_of(value: Value) -> float:
-    if value.min is None or value.max is None or not math.isfinite(value.min) or not math.isfinite(value.max):
-        return math.inf
-    return max(abs(value.min), abs(value.max))
-
-
-def _keep(bounds: Bounds, node: int) -> float:
-    return bounds.measure_input(node, 0, "self")
-
-
-def _add(bounds: Bounds, node: int) -> float:
-    return bounds.measure_input(node, 0, "self") + bounds.measure_input(node, 1, "other")
-
-
-def _multiply(bounds: Bounds, node: int) -> float:
-    return bounds.measure_input(node, 0, "self") * bounds.measure_input(node, 1, "other")
+def _bound(value: Value) -> float:
+    return largest(value) if math.isfinite(largest(value)) else math.inf
 
 
 def _divide(bounds: Bounds, node: int) -> float:
@@ -169,10 +154,10 @@ def _multiply_matrices(bounds: Bounds, node: int) -> float:
 
 
 _BOUNDS: dict[str, Callable[[Bounds, int], float]] = {
-    **dict.fromkeys(_KEEPING, _keep),
-    **dict.fromkeys(("Add", "Sub"), _add),
+    **dict.fromkeys(_KEEPING, lambda bounds, node: bounds.measure_input(node, 0, "self")),
+    **dict.fromkeys(("Add", "Sub"), lambda bounds, node: sum(bounds.measure_both(node))),
     **dict.fromkeys(PRODUCTS, _multiply_matrices),
-    "Mul": _multiply,
+    "Mul": lambda bounds, node: math.prod(bounds.measure_both(node)),
     "Div": _divide,
 }
 """Op → the bound on what it makes."""

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.training.program_calls import read_line
-from hookviz.analysis.findings.values.graph_patterns import VIEWS, skip_views
+from hookviz.analysis.findings.values.graph_patterns import skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
@@ -22,7 +23,7 @@ _REDUCING = frozenset({"HuberLoss", "Mean", "MseLoss", "SmoothL1Loss", "Sum"})
 _KEEPING_ROWS = _ELEMENTWISE | {"LogSigmoid", "Sigmoid", "Softplus", "Tanh"}
 _ALONG = frozenset({"LinalgVectorNorm", "Mean", "Norm", "Select", "Sum"})
 """Ops that make one number of several, along the dimensions that they save."""
-_OF_ROWS = frozenset({"Addmm", "Mm", "Mv", "Squeeze", "ReshapeAlias", *VIEWS})
+_OF_ROWS = frozenset({"Addmm", "Mm", "Mv", *VIEWS})
 """Ops whose first dimension is that of what they take: of a batch, as in a layer or behind it."""
 _WANTED = ("None", ".T", ".t(", "expand", "mT", "reshape", "transpose", "unsqueeze", "view")
 """What the line of an op says where a program wants pairs."""
@@ -105,10 +106,10 @@ class _PairingFinder:
         names = [self._names[place[0]] for place in places if place is not None]
         dims = [len(shape) for shape in taken if shape is not None]
         has_grown = any(
-            name == "AccumulateGrad" or (name in (*VIEWS, "Expand", "ReshapeAlias") and count == len(made))
+            name == "AccumulateGrad" or (name in {*VIEWS, "Expand"} - {"Squeeze"} and count == len(made))
             for name, count in zip(names, dims, strict=False)
         )
-        tensors = {skip_views(self._trace, place, ("ReshapeAlias", "Squeeze")) for place in places}
+        tensors = {skip_views(self._trace, place) for place in places}
         return has_grown or (len(places) > 1 and len(tensors) == 1)
 
     def _takes_rows(self, node: int, pass_id: int, taken: list[Shape | None], made: Shape) -> bool:
@@ -144,7 +145,7 @@ class _PairingFinder:
         if name in _ALONG:
             dims = (row.plain for row in self._trace.lookup.saved(pass_id, node) if row.name == "dim")
             return any(len(shape) > len(vector) for shape in rows) and all(0 not in as_tuple(dim) for dim in dims)
-        origin = skip_views(self._trace, (node, 0), ("ReshapeAlias", "Squeeze"))
+        origin = skip_views(self._trace, (node, 0))
         is_leaf = origin is None or self._names[origin[0]] == "AccumulateGrad"
         return name in _OF_ROWS and not is_leaf and (bool(rows) or name == "Mv")
 
@@ -178,7 +179,7 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
     place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
     has_both = len(shapes) > 1
     is_loss = trace.ops[node].startswith("Expand")
-    if not is_loss and (not has_both if place is None else _wants_pairs(read_line(trace, place))):
+    if not is_loss and (not has_both if place is None else any(word in read_line(trace, place) for word in _WANTED)):
         return None
     other = next(shape for shape in ((made[0], 1, *made[2:]), (made[0], *made[2:])) if shape != shapes[0])
     names = {"on": trace.name(node), "one": shapes[0], "other": other, "all": made}
@@ -186,13 +187,9 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         "{on} broadcasts a tensor of shape {one} to {all}, and the loss is computed from all its numbers: each number "
         "of one with each of the other."
     )
-    cause = _("The other one probably has the shape {other}.")
-    if has_both:
-        text = _(
-            "{on} combines the shapes {one} and {other} to {all}, and the loss is computed from all its numbers: each "
-            "number of one with each of the other."
-        )
-        cause = ""
+    cause = (
+        _("The other one has the shape {other}.") if has_both else _("The other one probably has the shape {other}.")
+    )
     passes = tuple(dict.fromkeys(trace.rows[one.step].pass_id for one in pairings))
     finding = Finding(
         step,
@@ -200,7 +197,6 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         text.format(**names),
         "warning",
         passes,
-        describe_passes(passes, trace),
         cause=cause.format(**names),
         advice=_(
             "If each number belongs to one of the other only, give both the same shape, such as with squeeze(1) on "
@@ -209,10 +205,6 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         certainty="likely",
     )
     return put_line(finding, place)
-
-
-def _wants_pairs(line: str) -> bool:
-    return any(word in line for word in _WANTED)
 
 
 def _find_step_line(trace: TraceData, step: int) -> CodePlace | None:

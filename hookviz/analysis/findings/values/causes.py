@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
@@ -20,7 +21,7 @@ from hookviz.analysis.findings.values.op_causes import (
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.suspects import find_inf
 from hookviz.analysis.findings.values.torchless_numbers import format_rows, largest_number, list_hidden_rows
-from hookviz.support.messages import N_, _, join_sentences
+from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
 from hookviz.trace.values import Value, as_tuple, format_number
 
@@ -124,14 +125,9 @@ def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:
     if not known:
         return _("the cause was not seen.")
     low, high = format_number(min(map(minimum, known)), 4), format_number(max(map(maximum, known)), 4)
-    return (
-        _(
-            "its input held none (minimum {low}, maximum {high}); the cause was not seen, and not all "
-            "numbers of its parameters were read."
-        )
-        if has_unread_parameters
-        else _("its input held none (minimum {low}, maximum {high}); the cause was not seen.")
-    ).format(low=low, high=high)
+    text = _("its input held none (minimum {low}, maximum {high}); the cause was not seen.")
+    more = [_("Not all numbers of its parameters were read.")] if has_unread_parameters else []
+    return join_sentences([text.format(low=low, high=high), *more])
 
 
 def _list_parameter_rows(statistics: PassStatistics, call: int) -> list[TensorRow]:
@@ -153,34 +149,25 @@ def _explain_parameter(statistics: PassStatistics, index: int, row: TensorRow) -
     if not earlier or not _is_known_finite(statistics, earlier[-1].data):
         return _("its parameter {on} held {what} before backward began.").format(**names)
     last = _find_last_step(statistics, row, earlier[-1].pass_id, index)
+    text = _("its parameter {on} held {what} before backward began, but not when the previous recorded pass began.")
+    return join_sentences([text.format(**names), *_tell_change(statistics, row, earlier[-1].pass_id, last)])
+
+
+def _tell_change(statistics: PassStatistics, row: TensorRow, since: int, last: int | None) -> Iterator[str]:
+    """Say what may have put NaN or Inf into a parameter since a pass: a step of an optimizer, or another pass."""
     if last is None:
-        return _(
-            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-            "began; the change itself was not recorded."
-        ).format(**names)
-    is_spoiled = _had_nonfinite_gradient(statistics, row, earlier[-1].pass_id, last)
-    every = _find_every(statistics)
+        return
+    is_spoiled = _had_nonfinite_gradient(statistics, row, since, last)
+    notes = statistics.trace.remarks
+    every = next((dict(note.details)["every"] for note in notes if note.fact == "every"), None)
     if every is not None and not is_spoiled:
-        return _(
-            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-            "began. In between, passes ran that were not recorded: record(every={every}) records one of "
-            "{every}."
-        ).format(every=every, **names)
-    arguments = {**names, "step": last + 1, "optimizer": statistics.trace.steps[last].on}
-    text = (
-        N_(
-            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-            "began. In between, {optimizer} took its step ({step}), and the gradient of {on} held NaN or "
-            "Inf then."
-        )
-        if is_spoiled
-        else N_(
-            "its parameter {on} held {what} before backward began, but not when the previous recorded pass "
-            "began. In between, {optimizer} took its step ({step}), and something that was not recorded "
-            "may have changed it, too."
-        )
-    )
-    return _(text).format(**arguments)
+        text = _("In between, passes ran that were not recorded: record(every={every}) records one of {every}.")
+        yield text.format(every=every)
+        return
+    text = _("In between, {optimizer} took its step ({step}).")
+    yield text.format(step=last + 1, optimizer=statistics.trace.steps[last].on)
+    if is_spoiled:
+        yield _("The gradient of {on} held NaN or Inf then.").format(on=row.name)
 
 
 def _name_held(statistics: PassStatistics, row: TensorRow) -> dict[str, str]:
@@ -219,11 +206,6 @@ def _had_nonfinite_gradient(statistics: PassStatistics, row: TensorRow, since: i
     return last is not None and last.pass_id >= since and statistics.is_nonfinite(last.after)
 
 
-def _find_every(statistics: PassStatistics) -> str | None:
-    """The option ``every`` of the recording; None if every pass was recorded."""
-    return next((dict(note.details)["every"] for note in statistics.trace.remarks if note.fact == "every"), None)
-
-
 def _is_known_finite(statistics: PassStatistics, index: int | None) -> bool:
     """Whether the numbers of a value are known and contain neither NaN nor Inf."""
     return index is not None and statistics.value(index).note is None and not statistics.is_nonfinite(index)
@@ -245,8 +227,7 @@ def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:
 
 
 _LINEAR_LAYERS = {"Linear", "Conv1d", "Conv2d", "Conv3d"}
-_LINEAR_OPS = {"Addmm", "Mm", "Convolution", "MkldnnConvolution"}
-_LINEAR_OPS |= {"View", "UnsafeView", "T", "Transpose", "ToCopy", "Squeeze"}
+_LINEAR_OPS = {"Addmm", "Mm", "Convolution", "MkldnnConvolution", "ToCopy", *VIEWS}
 
 
 def _is_overflow(

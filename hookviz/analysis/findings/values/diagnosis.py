@@ -4,14 +4,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Finding, describe_passes, put_line, rank_severity
+from hookviz.analysis.findings.finding import Finding, put_line, rank_severity
 from hookviz.analysis.findings.training.program_calls import find_initialisation, find_zeroing
 from hookviz.analysis.findings.values.nonfinite import find_harmless_nonfinite, find_nonfinite
 from hookviz.analysis.findings.values.op_lines import find_backward_line, find_op_line, list_op_lines
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import find_saturation
 from hookviz.analysis.findings.values.vanishing_exploding import find_vanishing_or_exploding
-from hookviz.analysis.findings.values.zeros import MAX_NAMED, find_zeros
+from hookviz.analysis.findings.values.zeros import find_zeros
 from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TensorRow, TraceData
@@ -138,21 +138,18 @@ def _publish(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Findin
     Zeros in each pass are a warning if an optimizer holds a leaf that gets nothing else.
     """
     passes = known.same or [trace.rows[finding.step].pass_id]
-    when = describe_passes(passes, trace)
     is_of_op = finding.kind == "zero" and trace.rows[finding.step].kind == "compute"
     is_first = is_of_op and known.of_kind == [0] and not known.has_nonfinite and not trace.dropped
     if is_first and _computes_later(trace, trace.rows[finding.step].own_node):
-        later = _("Later passes do not show this.")
-        if finding.zeros:
-            later = _("Later passes do not show this: a weight that starts at 0 causes it once.")
+        later = _("Later passes do not show this, as where a weight starts at 0.")
         sentence = join_sentences([finding.sentence, later])
-        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), when, advice=finding.advice)
+        return Finding(finding.step, finding.kind, sentence, "remark", tuple(passes), advice=finding.advice)
     if len(known.of_kind) == len(trace.roots) >= MIN_STUCK and not finding.is_reached:
         finding = _say_stuck(trace, finding, known)
-    found = Finding(finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), when)
-    found = replace(
-        found, advice=finding.advice, certainty="proven" if finding.seen and not finding.is_open else "open"
+    found = Finding(
+        finding.step, finding.kind, finding.sentence, finding.severity, tuple(passes), advice=finding.advice
     )
+    found = replace(found, certainty="proven" if finding.seen and not finding.is_open else "open")
     place = _find_cause_line(trace, finding)
     if place is not None:
         return put_line(found, *place)
@@ -202,13 +199,9 @@ def _say_stuck(trace: TraceData, finding: PassFinding, known: _PassesOf) -> Pass
         return finding
     count = f"{steps:,}"
     text = _("In each pass {names} got a gradient of 0: after {count} steps, they never learned.")
-    if is_same:
-        text = (
-            _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
-            if finding.zeros
-            else _("It is so in each pass, after {count} steps: {names} never learned.")
-        )
-    more = text.format(count=count, names=join_first(stuck, MAX_NAMED))
+    if finding.zeros and is_same:
+        text = _("It is so in each pass, after {count} steps: neither that parameter nor what comes before it learns.")
+    more = text.format(count=count, names=join_first(stuck))
     return finding._replace(sentence=join_sentences([finding.sentence, more]), severity="warning")
 
 

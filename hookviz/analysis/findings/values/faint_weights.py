@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from hookviz.analysis.findings.values.graph_patterns import VIEWS
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import Flat, list_flat
 from hookviz.support.messages import _, join_first, join_sentences
@@ -21,7 +21,6 @@ CHAIN_FACTOR = 1e3
 FEWEST_WEIGHTS = 3
 FAINT = 1e-10
 """A weight gets hardly any gradient if its root mean square is below this part of the median of all weights."""
-_MAX_NAMED = 3
 
 
 class WeightGradient(NamedTuple):
@@ -113,7 +112,7 @@ def find_faint_weights(statistics: PassStatistics) -> Iterator[PassFinding]:
         "Hardly any gradient comes to {names}: a root mean square of {rms}, where the median of all weights is {usual}."
     )
     numbers = {"rms": format_number(faint[0].rms, 3), "usual": format_number(usual, 3)}
-    sentence = text.format(names=join_first([weight.name for weight in faint], _MAX_NAMED), **numbers)
+    sentence = text.format(names=join_first([weight.name for weight in faint]), **numbers)
     flat = _find_flat(statistics, faint)
     if flat is None:
         yield PassFinding(faint[0].step, "vanishing", sentence, "remark")

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.ops import SOFTMAXES
 from hookviz.analysis.findings.values.bounds import Bounds
 from hookviz.analysis.findings.values.given_values import describe_given, find_entry
 from hookviz.analysis.findings.values.op_causes import (
@@ -13,6 +14,7 @@ from hookviz.analysis.findings.values.op_causes import (
     contains_kind,
     explain_by_statistics,
     find_op_causes,
+    largest,
 )
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import (
@@ -27,7 +29,6 @@ from hookviz.trace import NodeOutput, TraceData
 from hookviz.trace.training_rows import UpdateRow
 from hookviz.trace.values import Value, format_number, get_norm_nan_inf
 
-_SOFTMAXES = ("Softmax", "LogSoftmax")
 FEWEST_OPS = 5
 FACTOR_OF_OPS = 1e6
 """The numbers of a forward grew if each of so many ops made larger ones than the one before, by this factor in all."""
@@ -104,7 +105,7 @@ def _find_source(ops: ForwardOps, node: int) -> tuple[int, str] | None:
     """Return the only op that can have made the NaN or Inf of an op, and how; None if that is not clear."""
     bounds = Bounds(ops)
     source = bounds.find_source(node)
-    is_mask = source is not None and ops.op_name(source) == "MaskedFill" and ops.op_name(node) in _SOFTMAXES
+    is_mask = source is not None and ops.op_name(source) == "MaskedFill" and ops.op_name(node) in SOFTMAXES
     if source is not None and is_mask:
         return source, _("leaves whole rows nothing but what it fills in, and the softmax of -Inf alone is NaN")
     described = None if source is None else bounds.describe_product(source)
@@ -188,9 +189,8 @@ def _describe_growing_ops(ops: ForwardOps, node: int) -> Iterator[str]:
     """Say by how much the results of equal ops in one module call grew, up to an op that made NaN or Inf."""
     owners = ops.statistics.trace.owners
     alike = [one for one in ops.nodes if one <= node and ops.op_name(one) == ops.op_name(node)]
-    sizes = [_find_size(ops.known_value((one, 0))) for one in alike if owners.get(one) == owners.get(node)]
-    known = [size for size in sizes if size is not None]
-    run = _find_rise([size for size in known if size < math.inf])
+    sizes = [largest(ops.known_value((one, 0))) for one in alike if owners.get(one) == owners.get(node)]
+    run = _find_rise([size for size in sizes if math.isfinite(size)])
     if len(run) >= FEWEST_OPS and run[-1] >= FACTOR_OF_OPS * run[0] > 0:
         rate = (run[-1] / run[0]) ** (1 / (len(run) - 1))
         text = _(
@@ -266,10 +266,3 @@ def _find_rise(numbers: Sequence[float]) -> list[float]:
     while start > 0 and numbers[start - 1] < numbers[start]:
         start -= 1
     return list(numbers[max(start, 0) :])
-
-
-def _find_size(value: Value | None) -> float | None:
-    """Return the largest absolute number of a tensor; Inf if it holds NaN or Inf, None if it is not known."""
-    if value is None or value.min is None or value.max is None:
-        return None
-    return max(abs(value.min), abs(value.max)) if math.isfinite(value.max - value.min) else math.inf

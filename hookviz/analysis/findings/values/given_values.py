@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.values.op_causes import ForwardOps, contains_kind
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.suspects import SAVED_INPUTS
@@ -18,7 +19,7 @@ _TABLE = 2
 _SUMS = ("Add", "Sub")
 _KEEPING = (
     *("Add", "Sub", "Mul", "Div", "Neg", "Pow", "Exp", "Relu", "Tanh", "Sigmoid", "Sum", "Mean", "Mm", "Addmm"),
-    *("View", "UnsafeView", "T", "Transpose", "Permute", "Unsqueeze", "Squeeze", "Expand"),
+    *(*VIEWS, "Expand"),
 )
 """The ops whose result holds NaN if an input does."""
 
@@ -100,16 +101,11 @@ def _locate(name: str, value: Value) -> str:
         return _("{name} is a single number.").format(**names)
     if value.nan is None or value.inf is None:
         return _("{name} has {total} numbers.").format(**names)
-    count = value.nan + value.inf
-    text = (
-        _("{count} of the {total} numbers of {name} is NaN or Inf.")
-        if count == 1
-        else _("{count} of the {total} numbers of {name} are NaN or Inf.")
-    )
-    return join_sentences([text.format(count=f"{count:,}", **names), *_find_cells(value, count)])
+    text = _("{name} holds NaN or Inf in {count} of its {total} numbers.")
+    return join_sentences([text.format(count=f"{value.nan + value.inf:,}", **names), *_find_cells(value)])
 
 
-def _find_cells(value: Value, count: int) -> Iterator[str]:
+def _find_cells(value: Value) -> Iterator[str]:
     """Yield the sentence on the rows and columns of what is NaN or Inf in a small table."""
     numbers = value.tolist()
     if numbers is None or len(value.shape) != _TABLE:
@@ -121,9 +117,5 @@ def _find_cells(value: Value, count: int) -> Iterator[str]:
         if not math.isfinite(abs(cell))
     ]
     rows, columns = (sorted({place[dim] for place in bad}) for dim in (0, 1))
-    text = (
-        _("It is in row {rows} and column {columns}, counted from 0.")
-        if count == 1
-        else _("They are in row {rows} and column {columns}, counted from 0.")
-    )
+    text = _("These are in row {rows} and column {columns}, counted from 0.")
     yield text.format(rows=format_rows(rows), columns=format_rows(columns))

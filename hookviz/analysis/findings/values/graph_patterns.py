@@ -1,34 +1,22 @@
 """Find ops in the graph of a pass that make no sense in this order, whatever their numbers are."""
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable
 from typing import NamedTuple
 
-from hookviz.analysis.findings.finding import Certainty, Finding, describe_passes, put_line
+from hookviz.analysis.findings.finding import Certainty, Finding, put_line
+from hookviz.analysis.findings.ops import VIEWS
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import NodeOutput, TraceData
 from hookviz.trace.values import as_tuple
 
-VIEWS = frozenset({"Permute", "Reshape", "T", "Transpose", "UnsafeView", "Unsqueeze", "View"})
-"""Ops whose result has the numbers of their input, each once."""
 
-
-def follow_views(trace: TraceData, node: int, slot: int, more: Collection[str]) -> NodeOutput | None:
-    """Return the tensor that an op takes in a slot, behind all views; ``more`` are ops that count as views, too."""
-    return skip_views(trace, trace.edges.get((node, slot)), more)
-
-
-def skip_views(trace: TraceData, place: NodeOutput | None, more: Collection[str]) -> NodeOutput | None:
+def skip_views(trace: TraceData, place: NodeOutput | None, *more: str) -> NodeOutput | None:
     """Return the tensor of which another one is a view; ``more`` are ops that count as views, too."""
     while place is not None and trace.ops[place[0]].partition("Backward")[0] in (*VIEWS, *more):
         place = trace.edges.get((place[0], 0))
     return place
-
-
-_PARTS = ("ReshapeAlias", "Slice", "Squeeze")
-"""Ops that take a part of a tensor, or only change its shape."""
 
 
 class _Pattern(NamedTuple):
@@ -38,6 +26,7 @@ class _Pattern(NamedTuple):
     outer: tuple[str, ...]
     inner: tuple[str, ...]
     sentence: str
+    advice: str = ""
     certainty: Certainty = "proven"
     is_inner_wrong: bool = True
     """Whether the line to mend is that of the first op, not that of the second."""
@@ -93,13 +82,15 @@ _TWICE = N_(
     "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the probabilities, and the "
     "gradients become small."
 )
-_TWICE_IN_LOSS = N_(
-    "{on} takes the softmax of the result of a softmax, {first}: the second one flattens the "
-    "probabilities, and the gradients become small. cross_entropy expects logits, without a "
-    "softmax before it."
-)
 _PATTERNS = (
-    _Pattern("softmax_twice", ("LogSoftmax",), ("Softmax",), _TWICE_IN_LOSS, holds=_run_along_the_same),
+    _Pattern(
+        "softmax_twice",
+        ("LogSoftmax",),
+        ("Softmax",),
+        _TWICE,
+        N_("cross_entropy expects logits, without a softmax before it."),
+        holds=_run_along_the_same,
+    ),
     _Pattern("softmax_twice", ("Softmax",), ("Softmax",), _TWICE, holds=_run_along_the_same),
     _Pattern(
         "sigmoid_twice",
@@ -107,17 +98,16 @@ _PATTERNS = (
         ("Sigmoid",),
         N_(
             "{on} applies a sigmoid to the result of a sigmoid, {first}: the second one leaves probabilities between "
-            "0.5 and 0.73. The loss expects logits, without a sigmoid before it."
+            "0.5 and 0.73."
         ),
+        N_("The loss expects logits, without a sigmoid before it."),
     ),
     _Pattern(
         "raw_scores",
         ("NllLoss", "NllLoss2D"),
         ("Addmm", "Bmm", "Convolution", "Mm"),
-        N_(
-            "{on} takes the result of {first}, which is not a log-probability, as nll_loss expects it. Use "
-            "cross_entropy, or put log_softmax before it."
-        ),
+        N_("{on} takes the result of {first}, which is not a log-probability, as nll_loss expects it."),
+        N_("Use cross_entropy, or put log_softmax before it."),
         "likely",
         is_inner_wrong=False,
         holds=_is_a_loss,
@@ -140,7 +130,7 @@ def list_patterns(trace: TraceData) -> list[Finding]:
 
 def _find_inner(trace: TraceData, node: int, pattern: _Pattern) -> int | None:
     """Return the op whose result, or a view of it, another one takes, if they make a pattern."""
-    place = follow_views(trace, node, 0, _PARTS)
+    place = skip_views(trace, trace.edges.get((node, 0)), "Slice")
     if place is None or trace.ops[place[0]].partition("Backward")[0] not in pattern.inner:
         return None
     return place[0] if pattern.holds(trace, node, place[0]) else None
@@ -155,8 +145,8 @@ def _describe_pattern(trace: TraceData, pattern: _Pattern, pairs: dict[int, int]
     node = trace.rows[first].own_node
     inner = pairs[node]
     sentence = _(pattern.sentence).format(on=trace.name(node), first=trace.name(inner))
-    finding = Finding(first, pattern.kind, sentence, "warning", passes, describe_passes(passes, trace))
-    finding = replace(finding, certainty=pattern.certainty)
+    advice = _(pattern.advice) if pattern.advice else ""
+    finding = Finding(first, pattern.kind, sentence, "warning", passes, advice=advice, certainty=pattern.certainty)
     chain = (inner, node) if pattern.is_inner_wrong else (node,)
     place = find_op_line(trace, chain) or _find_call_line(trace, node)
     return [put_line(finding, place)]

@@ -3,9 +3,8 @@
 import math
 from typing import Any
 
-from hookviz.analysis.findings.values.bounds import PRODUCTS
-from hookviz.analysis.findings.values.graph_patterns import VIEWS
-from hookviz.analysis.findings.values.op_causes import ForwardOps
+from hookviz.analysis.findings.ops import PRODUCTS, VIEWS
+from hookviz.analysis.findings.values.op_causes import ForwardOps, largest
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import collect_known_tensors
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
@@ -59,12 +58,12 @@ def advise_on_overflow(statistics: PassStatistics, finding: PassFinding) -> str:
     is_half = finding.kind == "inf" and bool(spoiled) and all(value.dtype == _HALF for value in spoiled)
     if not is_half or _is_at_zero(statistics, finding.nodes) or (statistics.scales and not is_forward):
         return ""
-    largest = f"{largest_number(_HALF):,.0f}"
+    limit = f"{largest_number(_HALF):,.0f}"
     scale = None if is_forward else _find_scale(statistics)
     if scale is not None:
-        return _(_FIXED_SCALE).format(largest=largest, scale=format_number(scale))
+        return _(_FIXED_SCALE).format(largest=limit, scale=format_number(scale))
     text = _IN_FORWARD if is_forward else _IN_BACKWARD
-    return _(text).format(largest=largest)
+    return _(text).format(largest=limit)
 
 
 def _is_at_zero(statistics: PassStatistics, nodes: tuple[int, ...]) -> bool:
@@ -99,8 +98,8 @@ def describe_underflow(statistics: PassStatistics, step: int) -> str:
     before, after = (_read_all(statistics, values) for values in (row.before, row.after))
     if not before or any(value.dtype != _HALF for value in (*after, *(before if op != _CAST else ()))):
         return ""
-    largest = max(map(_measure_largest, before))
-    if not 0 < largest < (_SMALLEST if op == _CAST else _NEAR * _SMALLEST):
+    most = max(map(largest, before))
+    if not 0 < most < (_SMALLEST if op == _CAST else _NEAR * _SMALLEST):
         return ""
     if op in PRODUCTS and not _has_factors(statistics, row.own_node):
         return ""
@@ -108,7 +107,7 @@ def describe_underflow(statistics: PassStatistics, step: int) -> str:
         "These numbers are too small for float16: the largest one that arrives is {largest}, and what is below "
         "{smallest} becomes 0."
     )
-    return text.format(largest=format_number(largest, 3), smallest=format_number(_SMALLEST, 2))
+    return text.format(largest=format_number(most, 3), smallest=format_number(_SMALLEST, 2))
 
 
 def _has_factors(statistics: PassStatistics, node: int) -> bool:
@@ -141,11 +140,6 @@ def _shows_factors(statistics: PassStatistics, node: int) -> bool:
     rows = math.prod(trace.values[made][0][:-1])
     own_norm = 0.0 if bias is None else (statistics.norm(bias) or 0.0) * math.sqrt(rows)
     return abs(norm - own_norm) > _ROUNDING * norm
-
-
-def _measure_largest(value: Value) -> float:
-    """Return the largest absolute number of a value; NaN if it is not known."""
-    return math.nan if value.min is None or value.max is None else max(abs(value.min), abs(value.max))
 
 
 def _read_all(statistics: PassStatistics, values: Any) -> list[Value]:

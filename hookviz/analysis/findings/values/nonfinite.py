@@ -48,7 +48,8 @@ def _find_begins(statistics: PassStatistics) -> Iterator[PassFinding]:
     only_masks = not _has_more_than_masks(statistics, outputs) or _is_left_out(statistics)
     is_scaled = bool(statistics.scales)
     severity = "remark" if only_masks else "warning"
-    if _reaches_leaves(statistics) or _starts_at_nan(statistics):
+    starts = [statistics.find_new_kind(None, row.data) for row in _root_tensors(statistics)]
+    if _reaches_leaves(statistics) or "nan" in starts:
         severity = "warning" if is_scaled else "error"
     forward = _find_in_forward(statistics)
     if forward is not None:
@@ -121,11 +122,6 @@ def _has_more_than_masks(statistics: PassStatistics, indices: list[int]) -> bool
     return any(value.nan or value.max == math.inf for value in map(statistics.value, indices))
 
 
-def _starts_at_nan(statistics: PassStatistics) -> bool:
-    """Whether the pass began at a tensor that contains NaN."""
-    return any(statistics.find_new_kind(None, row.data) == "nan" for row in _root_tensors(statistics))
-
-
 def _root_tensors(statistics: PassStatistics) -> list[TensorRow]:
     """The recorded tensors at which the pass began."""
     roots = statistics.trace.roots[statistics.pass_id] if statistics.pass_id < len(statistics.trace.roots) else []
@@ -196,7 +192,7 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
         suspects = Suspects() if seen else find_suspects(statistics, row.own_call, max(nodes), kind)
         text = join_sentences([sentence, *suspects.sentences])
         return PassFinding(index, kind, text, seen=seen, nodes=(*suspects.places, *nodes))
-    if not seen and kind == "nan" and _holds_inf(statistics, before):
+    if not seen and kind == "nan" and any(holds_inf(statistics.value(one)) for one in _list(before)):
         given = find_given_inf(statistics, row.own_call)
         text = join_sentences([bare, _("Its input held Inf, and a sum of Inf and -Inf is NaN, as 0 times Inf is.")])
         brought = () if given.are_explained else _describe_given_inf(statistics)
@@ -206,28 +202,23 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
     return PassFinding(index, kind, text, seen=seen or suspects.are_explained, nodes=suspects.places)
 
 
-def _holds_inf(statistics: PassStatistics, values: Any) -> bool:
-    return any(holds_inf(statistics.value(index)) for index in _list(values))
-
-
 def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, kind: str) -> PassFinding:
     """Make the finding of a module that is called with NaN or Inf, which code outside of modules made."""
     call = statistics.trace.calls[row.own_call]
     names = {"module": statistics.describe_module(row.own_call), "what": name_of_kind(kind)}
     is_without_graph = call.takes_grad is False
     is_given = is_without_graph and call.parent is None
-    text = (
-        _("{module} is called with {what}.")
-        if is_given
-        else _("{module} is called with {what}, although no module recorded before it returned any.")
-    )
+    text = _("{module} is called with {what}.")
+    if not is_given:
+        text = _("{module} is called with {what}, although no module recorded before it returned any.")
     sentences = [text.format(**names), *describe_arguments(statistics, row)]
     origin = find_forward_origin(statistics, kind)
     if is_without_graph:
         sentences.append(_("No input requires grad: it did not come through the graph."))
     if origin is not None and origin.is_given and not is_without_graph:
         return origin
-    if origin is not None and _is_before(statistics, origin, row) and not origin.is_given:
+    is_earlier = origin is not None and (origin.seen or origin.nodes[0] < _find_first_node(statistics, row))
+    if origin is not None and is_earlier and not origin.is_given:
         return PassFinding(index, kind, join_sentences([*sentences, origin.sentence]), nodes=origin.nodes)
     if is_without_graph:
         return PassFinding(index, kind, join_sentences(sentences), is_open=not is_given, is_given=is_given)
@@ -248,11 +239,6 @@ def _find_first_node(statistics: PassStatistics, row: StepRow) -> int:
     nodes = (node for node in statistics.compute_steps if trace.ops[node] != "AccumulateGrad")
     inside = (node for node in nodes if row.own_call in statistics.enclosing_calls(node))
     return min(inside, default=len(trace.ops))
-
-
-def _is_before(statistics: PassStatistics, origin: PassFinding, row: StepRow) -> bool:
-    """Whether an op that made NaN or Inf ran before a module was called with it, as its cause or its place shows."""
-    return origin.seen or origin.nodes[0] < _find_first_node(statistics, row)
 
 
 def _list(values: Any) -> list[int]:
@@ -324,11 +310,9 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
     slot = next(slot for slot, value in enumerate(sent) if statistics.is_nonfinite(value))
     place = statistics.trace.edges.get((row.own_node, slot))
     to = "None" if place is None else statistics.trace.name(*place)
-    after = format_values(statistics.trace.value(sent[slot]))
-    on = statistics.describe_node(row.own_node)
-    sentence = _("{what} begins at {on}: it takes the gradient {before} and sends {after} to {to}.").format(
-        on=on, what=what, before=format_values(step.before), after=after, to=to
-    )
+    names = {"on": statistics.describe_node(row.own_node), "what": what, "to": to}
+    names |= {"before": format_values(step.before), "after": format_values(statistics.trace.value(sent[slot]))}
+    sentence = _("{what} begins at {on}: it takes the gradient {before} and sends {after} to {to}.").format(**names)
 
     def may_be_cause(index: int) -> bool:
         value = statistics.value(index)
@@ -343,6 +327,5 @@ def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable
     rows = (row for row in statistics.trace.saved if row.pass_id == statistics.pass_id and row.node == node)
     for row in rows:
         if isinstance(row.value, int) and may_be_cause(row.value):
-            yield _("In the forward pass, the node saved {name}: {value}.").format(
-                name=row.name, value=statistics.value(row.value).text(40)
-            )
+            text = _("In the forward pass, the node saved {name}: {value}.")
+            yield text.format(name=row.name, value=statistics.value(row.value).text(40))

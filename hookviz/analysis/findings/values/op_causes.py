@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hookviz.analysis.findings.ops import LOGARITHMS, SOFTMAXES
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.torchless_numbers import (
     broadcast_pairs,
@@ -22,8 +23,6 @@ _INF_BY_INF = N_("divides Inf by Inf")
 _ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
 _SQUARE = 2
 _MASKS = ("MaskedFill", "Where")
-_SOFTMAXES = ("LogSoftmax", "Softmax")
-_LOGARITHMS = ("Log", "Log2", "Log10", "Log1P")
 
 
 class OpCause(NamedTuple):
@@ -70,7 +69,7 @@ class ForwardOps:
 
     def _is_mask(self, node: int) -> bool:
         users = self.statistics.users.get(node, []) if self.op_name(node) == "MaskedFill" else []
-        is_of_attention = any(self.op_name(user) in _SOFTMAXES for user in users)
+        is_of_attention = any(self.op_name(user) in SOFTMAXES for user in users)
         made = self.known_value((node, 0))
         is_spoiled = contains_kind(made, "nan") or contains_kind(made, "inf")
         return self.op_name(node) in _MASKS and not is_of_attention and not is_spoiled
@@ -125,7 +124,7 @@ def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> OpCause | No
     """
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "other")
     op = ops.op_name(node)
-    if kind == "nan" and op in _SOFTMAXES:
+    if kind == "nan" and op in SOFTMAXES:
         return _explain_masked_softmax(ops, node)
     if kind == "nan" and op == "Mul":
         return _explain_product(ops, node, (one, other))
@@ -157,7 +156,7 @@ def _find_infinite(ops: ForwardOps, node: int, slot: int, factor: Value | None) 
     if factor is not None:
         return 0.0 if not holds_inf(factor) else -math.inf if minimum(factor) == -math.inf else math.inf
     place = ops.statistics.trace.edges.get((node, slot))
-    is_log = place is not None and ops.op_name(place[0]) in _LOGARITHMS
+    is_log = place is not None and ops.op_name(place[0]) in (*LOGARITHMS, "Log1P")
     causes = _check_log(ops, place[0]) if place is not None and is_log else ()
     return -math.inf if any(cause.kind == "inf" for cause in causes) else 0.0
 
@@ -191,21 +190,11 @@ def _check_log(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     least = -1 if ops.op_name(node) == "Log1P" else 0
     if minimum(value) < least:
-        yield OpCause(
-            "nan",
-            _("takes the logarithm of numbers below {least}, the smallest {low}").format(
-                least=least, low=format_number(minimum(value), 4)
-            ),
-        )
+        text = _("takes the logarithm of numbers below {least}, the smallest {low}")
+        yield OpCause("nan", text.format(least=least, low=format_number(minimum(value), 4)))
     if value is not None and (value.min == least or (least == 0 and value.zero)):
-        yield OpCause(
-            "inf",
-            (
-                _("takes log1p of -1, the logarithm of 0, which is -Inf")
-                if least
-                else _("takes the logarithm of 0, which is -Inf")
-            ),
-        )
+        text = _("takes log1p of -1, the logarithm of 0, which is -Inf")
+        yield OpCause("inf", text if least else _("takes the logarithm of 0, which is -Inf"))
 
 
 def _check_arc(ops: ForwardOps, node: int) -> Iterator[OpCause]:
@@ -220,12 +209,8 @@ def _check_arc(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 def _check_root(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     if minimum(value) < 0:
-        yield OpCause(
-            "nan",
-            _("takes the square root of negative numbers, the smallest {low}").format(
-                low=format_number(minimum(value), 4)
-            ),
-        )
+        text = _("takes the square root of negative numbers, the smallest {low}")
+        yield OpCause("nan", text.format(low=format_number(minimum(value), 4)))
     if value is not None and value.zero and ops.op_name(node) == "Rsqrt":
         yield OpCause("inf", _(_DIVIDES_BY_ZERO))
 
@@ -240,12 +225,8 @@ def _check_exponential(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     result = ops.saved_tensor(node, "result")
     if result is not None and holds_inf(result):
         limit = format_number(math.log(largest_number(result.dtype)), 3)
-        yield OpCause(
-            "inf",
-            _("takes the exponential of numbers above {largest}, which is too large for {dtype}").format(
-                largest=limit, dtype=result.dtype
-            ),
-        )
+        text = _("takes the exponential of numbers above {largest}, which is too large for {dtype}")
+        yield OpCause("inf", text.format(largest=limit, dtype=result.dtype))
 
 
 def _check_division(ops: ForwardOps, node: int) -> Iterator[OpCause]:
@@ -269,14 +250,11 @@ def _check_product(ops: ForwardOps, node: int) -> Iterator[OpCause]:
         if 0 in (x, y) and (math.isinf(x) or math.isinf(y)):
             yield OpCause("nan", _(_ZERO_TIMES_INF).format(infinite=_format_inf(x if x else y)), needs_inf=True)
         elif one is not None and other is not None and _overflows(x, y, one.dtype, other.dtype):
-            limit = format_largest(one.dtype)
-            factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
-            yield OpCause(
-                "inf",
-                _(
-                    "multiplies numbers ({x} and {y}) whose product is beyond {largest}, the largest number of {dtype}"
-                ).format(largest=limit, dtype=one.dtype, **factors),
+            text = _(
+                "multiplies numbers ({x} and {y}) whose product is beyond {largest}, the largest number of {dtype}"
             )
+            factors = {"x": format_number(x, 4), "y": format_number(y, 4)}
+            yield OpCause("inf", text.format(largest=format_largest(one.dtype), dtype=one.dtype, **factors))
 
 
 def _check_sum(ops: ForwardOps, node: int) -> Iterator[OpCause]:
@@ -297,23 +275,19 @@ def _check_power(ops: ForwardOps, node: int) -> Iterator[OpCause]:
         pairs = iter(((minimum(base), exponent), *([(0.0, exponent)] if base.zero else [])))
     for x, y in pairs:
         if x < 0 and math.isfinite(y) and y != int(y):
-            yield OpCause(
-                "nan",
-                _("raises a negative number, {low}, to the power {exponent}").format(
-                    low=format_number(x, 4), exponent=format_number(y)
-                ),
-            )
+            text = _("raises a negative number, {low}, to the power {exponent}")
+            yield OpCause("nan", text.format(low=format_number(x, 4), exponent=format_number(y)))
         elif x == 0 and y < 0:
             yield OpCause("inf", _("raises 0 to the power {exponent}").format(exponent=format_number(y)))
     if base is not None and exponent == _SQUARE:
-        yield from _check_square(max(abs(minimum(base)), abs(maximum(base))), base.dtype)
+        yield from _check_square(largest(base), base.dtype)
 
 
-def _check_square(largest: float, dtype: str) -> Iterator[OpCause]:
+def _check_square(most: float, dtype: str) -> Iterator[OpCause]:
     """The square of a finite number that is too large for its dtype."""
-    if math.isfinite(largest) and largest > 1.001 * math.sqrt(largest_number(dtype)):
+    if math.isfinite(most) and most > 1.001 * math.sqrt(largest_number(dtype)):
         text = _("squares numbers up to {most}, which goes beyond {largest}, the largest number of {dtype}")
-        numbers = {"most": format_number(largest, 4), "largest": format_largest(dtype)}
+        numbers = {"most": format_number(most, 4), "largest": format_largest(dtype)}
         yield OpCause("inf", text.format(dtype=dtype, **numbers))
 
 
@@ -322,7 +296,7 @@ def _check_loss(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     yield from _check_mean(ops, node)
     one, other = ops.input_value(node, 0, "self"), ops.input_value(node, 1, "target")
     if one is not None and other is not None:
-        sizes = sorted(max(abs(minimum(value)), abs(maximum(value))) for value in (one, other))
+        sizes = sorted(map(largest, (one, other)))
         yield from _check_square(sizes[1] - sizes[0], one.dtype)
 
 
@@ -376,23 +350,19 @@ def _check_labels(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 
 def _check_cast(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
-    magnitude = max(maximum(value), -minimum(value))
+    magnitude = largest(value)
     if ops.nodes == [node] and math.isfinite(magnitude) and _exceeds(magnitude, ops.dtype):
-        limit = format_largest(ops.dtype)
-        yield OpCause(
-            "inf",
-            _("turns {far} into {dtype}, whose largest number is {largest}").format(
-                largest=limit, dtype=ops.dtype, far=format_number(magnitude)
-            ),
-        )
+        text = _("turns {far} into {dtype}, whose largest number is {largest}")
+        names = {"largest": format_largest(ops.dtype), "dtype": ops.dtype, "far": format_number(magnitude)}
+        yield OpCause("inf", text.format(**names))
 
 
 _CHECKS: dict[str, Callable[[ForwardOps, int], Iterator[OpCause]]] = {
-    **dict.fromkeys(_LOGARITHMS, _check_log),
+    **dict.fromkeys((*LOGARITHMS, "Log1P"), _check_log),
     **dict.fromkeys(("Acos", "Asin"), _check_arc),
     **dict.fromkeys(("Sqrt", "Rsqrt"), _check_root),
     **dict.fromkeys(("Add", "Sub"), _check_sum),
-    **dict.fromkeys(_SOFTMAXES, _check_softmax),
+    **dict.fromkeys(SOFTMAXES, _check_softmax),
     **dict.fromkeys(("Mean", "L1Loss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy"), _check_mean),
     **dict.fromkeys(("Std", "Var"), _check_spread),
     **dict.fromkeys(("NllLoss", "NllLoss2D"), _check_labels),
@@ -432,6 +402,11 @@ def holds_inf(value: Value) -> bool:
 def contains_kind(value: Value | None, kind: str) -> bool:
     """Whether a value is known and contains NaN or Inf, as ``kind`` says."""
     return value is not None and bool(get_norm_nan_inf(value.row)[1] if kind == "nan" else holds_inf(value))
+
+
+def largest(value: Value | None) -> float:
+    """The largest absolute number of a tensor; NaN if it is not known."""
+    return max(abs(minimum(value)), abs(maximum(value)))
 
 
 def minimum(value: Value | None) -> float:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.parameters.graph_switches import find_switch
-from hookviz.support.source_code import CodePlace, read_place
+from hookviz.analysis.findings.parameters.none_gradients import find_backward
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
-from hookviz.trace.rows import BACKWARD_LOCATION
 from hookviz.trace.traversal import iter_enclosing_calls
 
 _OPERATORS: dict[str, type[ast.AST]] = {
@@ -70,8 +70,7 @@ def find_op_line(trace: TraceData, nodes: Iterable[int]) -> CodePlace | None:
 
 def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace | None:
     """Return the line of the only ``return`` in the backward of a Function, else the first line of that."""
-    rows = trace.lookup.saved(pass_id, node)
-    place = read_place(next((str(row.plain) for row in rows if row.name == BACKWARD_LOCATION), None))
+    place = find_backward(trace, pass_id, node)
     if place is None:
         return None
     for source, tree in iter_trees(trace, place.file):
@@ -114,7 +113,7 @@ def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterat
     is_here = begins is not None and code.file_of(begins) == source.file
     start = begins.line - source.line + 1 if begins is not None and is_here else 0
     tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    for part, runs_once in _walk(tree, outside, start) if tree is not None else ():
+    for part, runs_once in _walk(tree, outside, start):
         if lines.first <= getattr(part, "lineno", 0) <= lines.last and _is_use(part, op):
             place = CodePlace(source.file, part.lineno + source.line - 1)  # type: ignore[attr-defined]
             yield _Use(place, region, runs_once, _has_number(part))
@@ -132,8 +131,7 @@ def _list_in_hooks(trace: TraceData, call: int, op: str) -> Iterator[_Use]:
     rows = (trace.rows[step] for step in trace.lookup.steps_of_kinds("forward_hook", "forward_pre_hook"))
     hooks = dict.fromkeys(row.hook for row in rows if row.call in calls and row.hook is not None)
     for hook in map(trace.hook_rows.__getitem__, hooks):
-        tree = parse_source(hook.text or "")
-        for part, runs_once in _walk(tree, False, 0) if tree is not None and hook.line is not None else ():
+        for part, runs_once in _walk(parse_source(hook.text or ""), False, 0) if hook.line is not None else ():
             if _is_use(part, op):
                 place = CodePlace(hook.file, part.lineno + (hook.line or 1) - 1)  # type: ignore[attr-defined]
                 yield _Use(place, None, runs_once, _has_number(part))

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import name_of_kind
+from hookviz.analysis.findings.ops import LOGARITHMS
 from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics, find_op_causes
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _, join_list
@@ -18,7 +19,6 @@ _FILLING = ("MaskedFill", "Where")
 """The ops that the program may tell to put Inf there."""
 MAX_SUSPECTS = 3
 """A sentence names at most so many ops."""
-_LOGARITHMS = ("Log", "Log2", "Log10")
 _DECIDING = {
     **dict.fromkeys(("Log", "Log2", "Log10", "Log1P", "Sqrt", "Rsqrt", "Reciprocal"), ((0, "self"),)),
     "Div": ((0, "self"), (1, "other")),
@@ -96,7 +96,7 @@ def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
 
 def _gives_only_inf(ops: ForwardOps, node: int) -> bool:
     """Whether an op is a logarithm of numbers none of which is negative or NaN: of 0 it gives -Inf."""
-    value = ops.input_value(node, 0, "self") if ops.op_name(node) in _LOGARITHMS else None
+    value = ops.input_value(node, 0, "self") if ops.op_name(node) in LOGARITHMS else None
     return value is not None and value.min is not None and value.min >= 0 and not value.nan
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hookviz.analysis.findings.values.graph_patterns import follow_views
+from hookviz.analysis.findings.ops import PRODUCTS
+from hookviz.analysis.findings.values.graph_patterns import skip_views
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.trace import StepRow, TensorRow
@@ -15,7 +16,11 @@ _SATURATED = {
     "Tanh": N_("It is saturated: its outputs are -1 or 1 where a gradient arrives, and its slope there is 0."),
     "Sigmoid": N_("It is saturated: its outputs are 0 or 1 where a gradient arrives, and its slope there is 0."),
 }
-_FACTORS = {"Mm": (0, 1), "Bmm": (0, 1), "Addmm": (1, 2), "Mul": (0, 1), "Convolution": (1,)}
+_FACTORS = {
+    **{op: tuple(slot for slot, _name in factors) for op, factors in PRODUCTS.items()},
+    "Mul": (0, 1),
+    "Convolution": (1,),
+}
 """Product → the slots of its factors; a convolution takes the data at slot 0."""
 _BIASES = {"Addmm": 0, "Convolution": 2}
 _TINY = 1e-15
@@ -59,7 +64,7 @@ def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
     """
     found = []
     for slot in _FACTORS.get(_get_op(statistics, node), ()):
-        place = follow_views(statistics.trace, node, slot, ("Expand",))
+        place = skip_views(statistics.trace, statistics.trace.edges.get((node, slot)), "Expand")
         rows = (row for row in statistics.tensors if place is not None and row.leaf and row.node == place[0])
         row = next((row for row in rows if row.name), None)
         if row is not None and _is_zero_parameter(statistics, node, slot, row):

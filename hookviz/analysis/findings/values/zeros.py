@@ -14,7 +14,7 @@ from hookviz.analysis.findings.values.zero_causes import (
     explain_zeros,
     list_zero_parameters,
 )
-from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import StepRow
 from hookviz.trace.sentences import format_values
 from hookviz.trace.values import as_tuple
@@ -79,7 +79,10 @@ def find_zeros(statistics: PassStatistics) -> PassFinding | None:
     stuck = frozenset(affected if nodes else everything if everything == leaves else ())
     finding = PassFinding(first, "zero", sentence, severity, zeros=zeros, nodes=nodes, advice=advice, leaves=stuck)
     is_reached = bool(nodes) and statistics.is_in_loss(row.own_node) and not _is_times_zero(statistics, row.own_node)
-    return finding._replace(effects=_list_effects(zero_leaves), is_reached=is_reached and _is_loss_zero(statistics))
+    return finding._replace(
+        effects=_list_effects(zero_leaves),
+        is_reached=is_reached and statistics.trace.losses.get(statistics.pass_id) == 0,
+    )
 
 
 def _make_cancelled(
@@ -121,18 +124,12 @@ def _is_times_zero(statistics: PassStatistics, node: int) -> bool:
     return any(value.shape == () and value.min == value.max == 0 for value in values)
 
 
-def _is_loss_zero(statistics: PassStatistics) -> bool:
-    return statistics.trace.losses.get(statistics.pass_id) == 0
-
-
 def _list_shared(statistics: PassStatistics, step: int) -> list[int]:
     """The nodes whose gradients became 0 because a hook, at ``step``, edited another one in the same memory."""
     rows = (row for _ignored, row in statistics.rows if row.kind == "aliased" and row.cause == step)
     return [row.own_node for row in rows if _has_zero_norm(statistics, row.after)]
 
 
-MAX_NAMED = 3
-"""A sentence names at most so many leaves."""
 # fmt: off
 _FLAT_OPS = {
     "Relu", "Threshold", "LeakyRelu", "Prelu", "Elu", "Celu", "Selu", "Gelu", "Silu", "Mish", "Softplus",
@@ -186,13 +183,8 @@ def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
 
 
 def _describe_leaves(names: list[str]) -> str:
-    """Say which leaves get a gradient of 0: all of a few, or the first of many."""
-    listed, more = join_list(names[:MAX_NAMED]), len(names) - MAX_NAMED
-    if more > 0:
-        text = _("Beyond it, {on} and {count} more get a gradient of 0.")
-        return text.format(on=listed, count=f"{more:,}")
-    text = _("Beyond it, {on} gets a gradient of 0.") if len(names) == 1 else _("Beyond it, {on} get a gradient of 0.")
-    return text.format(on=listed)
+    """Say which leaves get a gradient of 0."""
+    return _("Beyond it, a gradient of 0 goes to {on}.").format(on=join_first(names))
 
 
 def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -> str:
@@ -201,17 +193,11 @@ def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -
     if step.kind != "compute":
         here = _("The gradient becomes 0 here: {sentence} {behind}").format(sentence=step.sentence, behind=behind)
         shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
-        more = (
-            [
-                _(
-                    "The edit in place also set to 0 what shares the memory: the gradient of {on}. Return a new "
-                    "tensor from the hook instead."
-                ).format(on=join_list(shared))
-            ]
-            if shared
-            else []
+        text = _(
+            "The edit in place also set to 0 what shares the memory: the gradient of {on}. Return a new tensor from "
+            "the hook instead."
         )
-        return join_sentences([here, *more])
+        return join_sentences([here, *([text.format(on=join_list(shared))] if shared else [])])
     node = step.row.own_node
     names = {"on": statistics.describe_node(node), "before": format_values(step.before), "behind": behind}
     sentence = _("The gradient becomes 0 at {on}: it takes {before} and sends zeros on. {behind}").format(**names)
