@@ -12,7 +12,7 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.figure import draw_for_player
 from hookviz.picture.group_boxes import MAX_BARS, GroupBox, find_bar_height, name_group, write_norm_ranges
 from hookviz.picture.group_boxes import StackBar as Bar
-from hookviz.picture.grouping import INTERNAL, MAX_VISIBLE_BOXES, Group, Member, Views
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, Views
 from hookviz.picture.grouping.activity import Arrival, find_arrival, merge_consecutive
 from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
@@ -32,8 +32,7 @@ ALL_PASSES = "passes"
 class GroupedViews:
     """The named pictures of a large trace.
 
-    ``0/`` is the top-level picture of pass 0, and ``0/m3`` the pass with its group ``m3`` opened. ``0/+`` and ``0/m3+``
-    are the same with the nodes that nobody wrote.
+    ``0/`` is the top-level picture of pass 0, and ``0/m3`` the pass with its group ``m3`` opened.
     """
 
     layers: Packed = ""
@@ -42,7 +41,7 @@ class GroupedViews:
     def __init__(self, trace: TraceData, reasons: Mapping[int, str]) -> None:
         self._trace, self._reasons = trace, reasons
         self._passes = trace.lookup.passes
-        self._pictures_by_pass: dict[tuple[int, bool], PassPictures] = {}
+        self._pictures_by_pass: dict[int, PassPictures] = {}
         self._templates: dict[tuple[str, ...], str] = {}
         """The pieces of a picture → the name of the first picture that has them."""
 
@@ -50,11 +49,6 @@ class GroupedViews:
     def top_views(self) -> list[str]:
         """The name of the top-level picture of each pass."""
         return [f"{pass_id}/" for pass_id in self._passes]
-
-    @property
-    def hide_nodes(self) -> bool:
-        """Whether some nodes are hidden until they are asked for."""
-        return any(make_visible_graph(self._trace, pass_id).boxes for pass_id in self._passes)
 
     @property
     def leave_nodes_out(self) -> bool:
@@ -75,11 +69,9 @@ class GroupedViews:
         # They share no template with others: the static page shows the last one where scripts are blocked.
         return [final_picture(self._scene(name)) for name in self.initial_views]
 
-    def views_of(self, pass_id: int, *, internal: bool = False) -> list[str]:
-        """Return the names of the pictures of one pass; with ``internal``, of those with all nodes, if that is more."""
-        if internal and not self._hides_nodes(pass_id):
-            return []
-        views = self._pass_pictures(pass_id, internal=internal).views
+    def views_of(self, pass_id: int) -> list[str]:
+        """Return the names of the pictures of one pass."""
+        views = self._pass_pictures(pass_id).views
         return [views.name_view(level.group) for level in views.list_views()]
 
     def view(self, name: str, hooks: Mapping[int, int]) -> View:
@@ -104,27 +96,7 @@ class GroupedViews:
         )
         groups = _enclosing_groups(pictures.views, group)
         view["breadcrumbs"] = [(views.name_view(at), self._title(pass_id, at)) for at in groups]
-        view["internal"] = name.endswith(INTERNAL)
-        view["counterpart"] = self._find_counterpart(pass_id, group, internal=not view["internal"])
         return view
-
-    def _hides_nodes(self, pass_id: int) -> bool:
-        return bool(self._pass_pictures(pass_id).views.tree.graph.boxes)
-
-    def _find_counterpart(self, pass_id: int, group: Group, *, internal: bool) -> str:
-        """Return the name of the picture that shows the members of ``group`` with or without the hidden nodes."""
-        if not self._hides_nodes(pass_id):
-            return ""
-        views = self._pass_pictures(pass_id, internal=internal).views
-        tree = views.tree
-        member: Member = tree.root
-        if group.call is not None:
-            member = tree.calls[group.call]
-        elif group.nodes:
-            member = tree.graph.boxes.get(group.nodes[0], group.nodes[0])
-        elif group.calls:  # calls without nodes, such as dropout in evaluation
-            member = tree.calls[group.calls[0]]
-        return views.view_name(member)
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
         """Yield the search entries of one pass, and if there are several passes, an entry for the pass itself."""
@@ -150,21 +122,20 @@ class GroupedViews:
 
     def _locate(self, name: str) -> tuple[int, PassPictures, Group]:
         """Return the pass and the group that ``name`` stands for."""
-        number, _, group_id = name.removesuffix(INTERNAL).partition("/")
+        number, _, group_id = name.partition("/")
         pass_id = int(number)
         if not self._trace.lookup.steps(pass_id):
             raise KeyError(name)
-        pictures = self._pass_pictures(pass_id, internal=name.endswith(INTERNAL))
+        pictures = self._pass_pictures(pass_id)
         return pass_id, pictures, pictures.groups[group_id]
 
-    def _pass_pictures(self, pass_id: int, *, internal: bool = False) -> PassPictures:
+    def _pass_pictures(self, pass_id: int) -> PassPictures:
         """Return the pictures of one pass. Those of the latest passes are cached: users open group after group."""
-        key = (pass_id, internal)
-        if key not in self._pictures_by_pass:
-            self._pictures_by_pass[key] = PassPictures(make_visible_graph(self._trace, pass_id, internal=internal))
+        if pass_id not in self._pictures_by_pass:
+            self._pictures_by_pass[pass_id] = PassPictures(make_visible_graph(self._trace, pass_id))
             for oldest in list(self._pictures_by_pass)[:-MAX_VISIBLE_BOXES]:
                 del self._pictures_by_pass[oldest]
-        return self._pictures_by_pass[key]
+        return self._pictures_by_pass[pass_id]
 
     def _title(self, pass_id: int, group: Group) -> str:
         return name_group(self._trace, group) if group.id else pass_title(self._trace, pass_id)

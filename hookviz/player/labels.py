@@ -132,8 +132,8 @@ _LABELS: dict[str, str] = {
     "does_room": N_("the question for a whole room: votes, then the answer"),
     "keys_stop": "B",
     "does_stop": N_("breakpoint: playing stops at this hook"),
-    "keys_layers": "T N",
-    "does_layers": N_("show tensors; show internal nodes, which torch makes on its own"),
+    "keys_layers": "T",
+    "does_layers": N_("show tensors"),
     "keys_large": "L",
     "does_large": N_("larger text"),
     "keys_full": "F",
@@ -183,17 +183,11 @@ _LABELS: dict[str, str] = {
     "view": N_("View"),
     "language": N_("Language"),
     "tensors": N_("Tensors"),
-    "nodes": N_("Internal nodes"),
     "large": N_("Larger text"),
     "full": N_("Full screen"),
     "no_full": N_("The browser does not allow full screen here."),
     "no_layers": N_("Tensors are drawn only where the whole trace has few boxes: this one has too many."),
     "old_browser": N_("The browser is too old to draw tensors here."),
-    "no_internal": N_(
-        "There are too many steps here to hold the internal nodes, too. In Python, "
-        "trace.figure(internal=True) draws them."
-    ),
-    "none_internal": N_("Every node is drawn here: torch made none on its own."),
     "predict": N_("Predict"),
     "score": N_("Right at the first try: {right} of {asked}"),
     "again": N_("Start over"),

@@ -213,10 +213,6 @@ class View(TypedDict):
     """The steps that are inside what is opened in this picture; of the top-level picture, all."""
     breadcrumbs: list[tuple[str, str]]
     """(name, title) of each picture on the path from the top-level picture to this one."""
-    internal: bool
-    """Whether nodes that nobody wrote have boxes in this picture."""
-    counterpart: str
-    """The name of the picture of the same with those nodes, or without them; empty if none is hidden."""
 
 
 class IndexChunk(TypedDict):
@@ -350,8 +346,6 @@ class Content(TypedDict):
     svgs: list[str]
     grouped: bool
     """Whether boxes are collapsed into groups, which can be opened."""
-    internal: bool
-    """Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot."""
     layers: Packed
     """The pictures with the tensors; empty if there are none."""
     plots: list[str]
@@ -398,8 +392,6 @@ class PlayerState(TypedDict):
     breakpoints: list[int]
     large: bool
     tensors: bool
-    nodes: bool
-    """Whether the pictures show internal nodes."""
     norms: bool
     shown: int
     """The index of the run that is shown."""
@@ -422,7 +414,6 @@ INITIAL: PlayerState = {
     "breakpoints": [],
     "large": False,
     "tensors": False,
-    "nodes": False,
     "norms": False,
     "shown": 0,
     "flipped": False,
@@ -465,7 +456,6 @@ def empty_content(labels: dict[str, str]) -> Content:
         "chunks": {},
         "svgs": [],
         "grouped": False,
-        "internal": False,
         "layers": "",
         "plots": [],
         "about": "",

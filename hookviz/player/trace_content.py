@@ -50,8 +50,6 @@ MAX_UNSPLIT_STEPS = 400
 OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 """The number of step chunks, and of pictures, in the output of a notebook cell of a large trace; up to
 ``MAX_VISIBLE_BOXES`` passes have a picture each."""
-MAX_INTERNAL_STEPS = 1_000
-"""A page of a longer trace does not hold the pictures with the nodes that nobody wrote: they would double its size."""
 SEARCH_INDEX = "index"
 
 
@@ -67,10 +65,6 @@ class Pictures(Protocol):
         """The names of the pictures that are sent first."""
 
     @property
-    def hide_nodes(self) -> bool:
-        """Whether some nodes are hidden until they are asked for."""
-
-    @property
     def leave_nodes_out(self) -> bool:
         """Whether a pass has nodes that none of its pictures shows."""
 
@@ -82,11 +76,8 @@ class Pictures(Protocol):
     def layers(self) -> Packed:
         """The SVGs with each layer, packed; empty if there are no layers."""
 
-    def views_of(self, pass_id: int, *, internal: bool = False) -> list[str]:
-        """Return the names of the pictures of one pass, that of the whole pass first.
-
-        With ``internal``, these are the pictures with all nodes; there are none if no node is hidden without them.
-        """
+    def views_of(self, pass_id: int) -> list[str]:
+        """Return the names of the pictures of one pass, that of the whole pass first."""
 
     def view(self, name: str, hooks: Mapping[int, int]) -> View:
         """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
@@ -160,20 +151,14 @@ class TraceContent:
                 self._add_chunk(content, name)
                 tick()
             for pass_id in passes:
-                for name in (*self._pictures.views_of(pass_id), *self._internal_views_of(pass_id)):
+                for name in self._pictures.views_of(pass_id):
                     self._add_chunk(content, name)
                 entries += self._pictures.entries(pass_id)
                 tick()
         for name in self._overview_names:
             self._add_chunk(content, name)
         content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries))
-        content["internal"] &= len(self.trace.rows) <= MAX_INTERNAL_STEPS
         return content
-
-    def _internal_views_of(self, pass_id: int) -> list[str]:
-        """Return the names of the pictures of a pass with all its nodes that a page holds."""
-        fits = len(self.trace.rows) <= MAX_INTERNAL_STEPS
-        return self._pictures.views_of(pass_id, internal=True) if fits else []
 
     @gc_paused()
     def brief_content(self) -> Content:
@@ -181,7 +166,6 @@ class TraceContent:
         if not self.is_large:
             return self.content()
         content, steps = self.content(), list(self._step_chunk_names())
-        content["internal"] = False
         most = max(OUTPUT_BOXES, min(MAX_VISIBLE_BOXES, len(self._pictures.top_views)))
         boxes = list(islice(self._view_names(), most + 1))
         for name in (SEARCH_INDEX, *self._overview_names, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
@@ -256,7 +240,6 @@ class TraceContent:
         yield from self._pictures.top_views
         for pass_id in self.trace.lookup.passes:
             yield from self._pictures.views_of(pass_id)[1:]
-            yield from self._internal_views_of(pass_id)
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
@@ -284,7 +267,6 @@ class TraceContent:
             "runs": [run],
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
-            "internal": self._pictures.hide_nodes,
             "layers": self._pictures.layers,
             "about": describe_content(self.trace),
             "title": describe_program(self.trace),

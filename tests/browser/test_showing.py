@@ -146,14 +146,6 @@ def test_tensor_layer_shows_grad_as_it_is_written(page: Page, player: Locator) -
     expect(player.locator(".hv-picture:not([hidden])")).not_to_contain_text("tensor c")
 
 
-def test_without_internal_nodes_their_key_and_their_entry_say_so(page: Page, player: Locator) -> None:
-    picture = player.locator(".hv-picture").text_content() or ""
-    press(page, "n")
-    expect(player).to_contain_text("Every node is drawn here: torch made none on its own.")
-    expect(player.locator(".hv-menu .hv-button", has_text="Internal nodes")).to_have_attribute("aria-disabled", "true")
-    expect(player.locator(".hv-picture")).to_have_text(picture)
-
-
 # -- the menu
 
 

@@ -26,7 +26,6 @@ export const KEYS = {
   r: "room",
   b: "breakpoint",
   t: "tensors",
-  n: "nodes",
   l: "large",
   f: "full",
   w: "findings",

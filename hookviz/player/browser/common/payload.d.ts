@@ -171,10 +171,6 @@ export interface View {
   visible_steps: [number, number][];
   /** (name, title) of each picture on the path from the top-level picture to this one. */
   breadcrumbs: [string, string][];
-  /** Whether nodes that nobody wrote have boxes in this picture. */
-  internal: boolean;
-  /** The name of the picture of the same with those nodes, or without them; empty if none is hidden. */
-  counterpart: string;
 }
 
 /** The search index: a column for each field of ``search_index.Entry``. */
@@ -295,8 +291,6 @@ export interface Content {
   svgs: string[];
   /** Whether boxes are collapsed into groups, which can be opened. */
   grouped: boolean;
-  /** Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot. */
-  internal: boolean;
   /** The pictures with the tensors; empty if there are none. */
   layers: string;
   /** The names of the plots; the chunks ``plot0`` … hold them, or the kernel draws them. */
@@ -342,8 +336,6 @@ export interface PlayerState {
   breakpoints: number[];
   large: boolean;
   tensors: boolean;
-  /** Whether the pictures show internal nodes. */
-  nodes: boolean;
   norms: boolean;
   /** The index of the run that is shown. */
   shown: number;
@@ -367,7 +359,6 @@ export interface PageState {
   breakpoints: number[];
   large: boolean;
   tensors: boolean;
-  nodes: boolean;
   norms: boolean;
   shown: number;
   flipped: boolean;

@@ -174,7 +174,7 @@ export class Picture {
 
   /** Where the frame lies that is opened here; null if what is opened, as a part of a long row, has none. */
   get #openedRect() {
-    // The name of a picture is the pass and what is opened: "0/m3", or with internal nodes "0/m3+".
+    // The name of a picture is the pass and what is opened: "0/m3".
     const id = this.view.breadcrumbs.at(-1)?.[0].match(/[/](\w+)/)?.[1];
     const frame = this.elements.get(id ?? "");
     return frame ? this.rectOf(frame) : null;

@@ -94,8 +94,6 @@ export class PicturePane {
     listen(context.root, "fullscreenchange", () => this.viewport.refresh(), signal);
     driver.onChange("change:norms change:predict", () => this.#paint());
     driver.onChange("change:tensors", () => this.current && this.enter(this.current.name));
-    // Other boxes may be open in the counterpart: the step stays in sight.
-    driver.onChange("change:nodes", () => this.#showCounterpart());
   }
 
   /** @type {ShownPicture | null} */
@@ -204,7 +202,7 @@ export class PicturePane {
    */
   async #findPicture(name, isDeep) {
     const { step, context: { fetchChunk } } = this;
-    let found = await this.#chooseCounterpart(name);
+    let found = name;
     let view = /** @type {View | null} */ (await fetchChunk(found));
     while (view && !isWithin(view.visible_steps, step)) {
       const around = view.breadcrumbs.at(-2);
@@ -270,13 +268,6 @@ export class PicturePane {
     this.#show(name).catch((error) => reportFailure(this.context.root, error));
   }
 
-  /** Shows the counterpart of the picture with or without internal nodes, where other boxes may be open around the step. */
-  #showCounterpart() {
-    if (!this.current) return;
-    const shown = this.#show(this.current.name);
-    shown.then(() => this.follow(true)).catch((error) => reportFailure(this.context.root, error));
-  }
-
   /** Moves closer to the step: opens the box that contains it, or leaves a picture that does not. */
   approach() {
     if (!this.current) return;
@@ -335,12 +326,11 @@ export class PicturePane {
   }
 
   /**
-   * Makes a picture, or its counterpart with or without the internal nodes.
-   * @param {string} wanted
+   * Makes a picture.
+   * @param {string} name
    * @returns {Promise<ShownPicture | null>}
    */
-  async #makeElement(wanted) {
-    const name = await this.#chooseCounterpart(wanted);
+  async #makeElement(name) {
     const hasTensors = hasLayers(this.context) && Boolean(this.context.model.get("tensors"));
     const key = `${hasTensors} ${name}`;
     const cached = this.#cache.get(key);
@@ -349,7 +339,7 @@ export class PicturePane {
     const view = /** @type {View | null} */ (await fetchChunk(name));
     const markup = view && (await this.#markup(view, hasTensors));
     if (!view || !markup) return null;
-    const baseline = await this.#fetchBaselineView(name, view);
+    const baseline = await this.#fetchBaselineView(name);
     const { strikesOldTexts, isSwitch, isOff, run } = this.options;
     const label = say("graph");
     const picture = new Picture(markup, view, { label, say, baseline, strikesOldTexts, isSwitch, isOff });
@@ -362,16 +352,6 @@ export class PicturePane {
     const shown = { name, view, picture, bands, color, paintStacks, paintSigns, showReasons };
     this.#cache.set(key, shown);
     return shown;
-  }
-
-  /**
-   * Returns the name of a picture, or that of its counterpart if the user chose to see, or not to see, internal nodes.
-   * @param {string} name
-   */
-  async #chooseCounterpart(name) {
-    const view = /** @type {View | null} */ (await this.context.fetchChunk(name));
-    const hasInternal = this.context.content.internal && Boolean(this.context.model.get("nodes"));
-    return view && view.internal !== hasInternal && view.counterpart ? view.counterpart : name;
   }
 
   /**
@@ -388,17 +368,13 @@ export class PicturePane {
   /**
    * Fetches the same view of the baseline run.
    * @param {string} name
-   * @param {View} view
    * @returns {Promise<View | null>}
    */
-  async #fetchBaselineView(name, view) {
+  async #fetchBaselineView(name) {
     const { baseline, run } = this.options;
-    const { fetchChunk } = this.context;
-    const index = run.views.indexOf(view.internal ? view.counterpart : name);
+    const index = run.views.indexOf(name);
     if (!baseline || index < 0) return null;
-    const plain = /** @type {View | null} */ (await fetchChunk(baseline.views[index]));
-    if (!view.internal || !plain) return plain;
-    return /** @type {Promise<View | null>} */ (fetchChunk(plain.counterpart));
+    return /** @type {Promise<View | null>} */ (this.context.fetchChunk(baseline.views[index]));
   }
 
   /** @param {Picture} picture */
