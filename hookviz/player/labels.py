@@ -4,7 +4,6 @@ from hookviz.support.messages import N_, _
 
 _LABELS: dict[str, str] = {
     "trail": N_("Where you are"),
-    "all_passes": N_("All passes"),
     "pass": N_("Pass {number}"),
     "pass_loss": N_("Pass {number} · loss {loss}"),
     "number_loss": N_("{number} · loss {loss}"),

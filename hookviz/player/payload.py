@@ -142,8 +142,6 @@ class Outline(TypedDict):
     """The number of each pass."""
     losses: list[str]
     """The number at which each pass starts; empty if it is not known."""
-    overview: str
-    """The name of the picture of all passes; empty if there is only one pass, or another run."""
 
 
 class StepsChunk(TypedDict):

@@ -20,7 +20,7 @@ from hookviz.picture.svg import escape_text
 from hookviz.picture.visible_graph import MAX_UNREACHED_NODES
 from hookviz.player.code_texts import CodeTexts, describe_program
 from hookviz.player.compression import pack
-from hookviz.player.grouped_views import ALL_PASSES, GroupedViews, make_pass_stack
+from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import describe_hooks, hook_text, list_reasons
 from hookviz.player.labels import screen_labels
 from hookviz.player.payload import (
@@ -155,8 +155,6 @@ class TraceContent:
                     self._add_chunk(content, name)
                 entries += self._pictures.entries(pass_id)
                 tick()
-        for name in self._overview_names:
-            self._add_chunk(content, name)
         content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries))
         return content
 
@@ -168,7 +166,7 @@ class TraceContent:
         content, steps = self.content(), list(self._step_chunk_names())
         most = max(OUTPUT_BOXES, min(MAX_VISIBLE_BOXES, len(self._pictures.top_views)))
         boxes = list(islice(self._view_names(), most + 1))
-        for name in (SEARCH_INDEX, *self._overview_names, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
+        for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
             self._add_chunk(content, name)
         if len(steps) > OUTPUT_CHUNKS:
             content["notes"].append(
@@ -190,13 +188,7 @@ class TraceContent:
         """Yield the names of all chunks."""
         yield from self._step_chunk_names()
         yield from self._view_names()
-        yield from self._overview_names
         yield SEARCH_INDEX
-
-    @property
-    def _overview_names(self) -> list[str]:
-        """The name of the picture of all passes, if there are several."""
-        return [ALL_PASSES] if len(self.trace.lookup.passes) > 1 else []
 
     def chunk(self, name: str) -> Chunk:
         """Make the chunk ``name``.
@@ -215,8 +207,6 @@ class TraceContent:
         if name == SEARCH_INDEX:
             passes = self.trace.lookup.passes
             return index_chunk(entry for pass_id in passes for entry in self._pictures.entries(pass_id))
-        if name in self._overview_names:
-            return make_pass_stack(self.trace)
         return self._pictures.view(name, self._hooks)
 
     def _steps_chunk(self, number: int) -> StepsChunk:
@@ -288,9 +278,7 @@ class TraceContent:
         with_questions = bool(firings) or len(self.trace.rows) <= MAX_UNSPLIT_STEPS
         questions = pool.add_all(self.trace.steps, firings, self._hooks) if with_questions else {}
         views = dict(zip(self.trace.lookup.passes, self._pictures.top_views, strict=True))
-        outline = make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
-        outline["overview"] = "".join(self._overview_names)
-        return outline
+        return make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
 
     def _limit_notes(self, firing_count: int, shown_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""

@@ -156,25 +156,6 @@ def test_the_menu_of_passes_goes_to_a_pass_by_the_keyboard_and_keeps_the_focus(o
     expect(pass_menu(player).locator("option").nth(2)).to_have_text(re.compile(r"Pass 3 · loss \S+"))
 
 
-def test_all_passes_are_a_stack_above_them_whose_bars_go_to_a_pass(open_file: Opener) -> None:
-    player = open_file("passes", reduced_motion="reduce").locator(".hv-live .hv-player")
-    stack = player.locator('[data-hv="stack"]')
-    player.focus()
-    press(player.page, "u")
-    expect(current_location(player)).to_have_text("All passes")
-    expect(stack).to_have_attribute("data-count", "60")
-    expect(stack.locator(".hv-bar-empty")).to_have_count(0)
-    stack.locator(".hv-bar").nth(2).click()
-    expect(pass_menu(player)).to_have_value("6")
-    press(player.page, "End", "u")
-    stack.locator(".hv-bar").last.click()
-    expect(pass_menu(player)).to_have_value("59")  # the step is in this bar
-    player.get_by_role("button", name="All passes").click()
-    expect(stack).to_be_visible()
-    press(player.page, "ArrowLeft")
-    expect(pass_menu(player)).to_have_value("59")
-
-
 def test_a_click_below_the_bars_of_the_timeline_goes_to_the_first_step_of_a_pass(open_file: Opener) -> None:
     player = open_file("passes", reduced_motion="reduce").locator(".hv-live .hv-player")
     track = timeline_box(player)

@@ -105,8 +105,6 @@ export interface Outline {
   pass_numbers: number[];
   /** The number at which each pass starts; empty if it is not known. */
   losses: string[];
-  /** The name of the picture of all passes; empty if there is only one pass, or another run. */
-  overview: string;
 }
 
 /** The words of ``CHUNK_SIZE`` steps; the last chunk may have fewer. */

@@ -49,7 +49,7 @@ export class Picture {
     this.#paint = makePainter(this, options);
   }
 
-  /** @type {(step: number, known: number) => void} */
+  /** @type {(step: number) => void} */
   #paint;
 
   /** @param {PictureOptions} options */
@@ -66,10 +66,9 @@ export class Picture {
   /**
    * Shows a step.
    * @param {number} step
-   * @param {number} known the step up to which texts are written
    */
-  paint(step, known) {
-    this.#paint(step, known);
+  paint(step) {
+    this.#paint(step);
     this.#nameHook();
   }
 
@@ -324,15 +323,11 @@ function addOutlines(element) {
  * Returns a function that paints the picture at a step. It changes only what differs from the step before.
  * @param {Picture} picture
  * @param {PictureOptions} options
- * @returns {(step: number, known: number) => void}
+ * @returns {(step: number) => void}
  */
 function makePainter({ view, elements }, options) {
-  const states = [makeStatePainter(elements, view), makeRelatedPainter(elements, view.related)];
-  const write = makeTextPainter(elements, view, options);
-  return (step, known) => {
-    for (const paint of states) paint(step);
-    write(known);
-  };
+  const painters = [makeStatePainter(elements, view), makeRelatedPainter(elements, view.related), makeTextPainter(elements, view, options)];
+  return (step) => painters.forEach((paint) => paint(step));
 }
 
 /**

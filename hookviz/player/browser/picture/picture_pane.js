@@ -22,7 +22,7 @@ import { Trail } from "./trail.js";
 import { placesOf, unfold } from "./unfolding.js";
 import { Viewport } from "./viewport.js";
 
-/** @import { StackBar, View } from "../common/payload" */
+/** @import { View } from "../common/payload" */
 /** @import { Actions, Band, Context, LoadedRun } from "../common/types" */
 
 /** Closed boxes, which open where they stand: in another picture. The bars of a stack have their own. */
@@ -44,7 +44,7 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {Picture} picture
  * @property {Band[]} bands
  * @property {(step: number, isOn: boolean) => void} color
- * @property {(step: number, known: number) => void} paintStacks
+ * @property {(step: number) => void} paintStacks
  * @property {(step: number) => void} paintSigns
  * @property {(isOn: boolean) => void} showReasons shows or hides why hooks did not fire
  */
@@ -120,7 +120,7 @@ export class PicturePane {
       panRight: () => viewport.pan(1, 0),
       panUp: () => viewport.pan(0, -1),
       panDown: () => viewport.pan(0, 1),
-      ...(this.context.content.grouped || this.options.run.overview ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {}),
+      ...(this.context.content.grouped ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {}),
     };
   }
 
@@ -129,54 +129,16 @@ export class PicturePane {
    * @param {number} step
    */
   paint(step) {
-    const { steps } = this.options.run;
+    const { steps, views } = this.options.run;
     const before = this.step;
     const isFirst = !this.#requested;
     this.step = step;
     this.trail.paint(step);
-    const leadsElsewhere = steps[step].picture !== steps[before].picture || this.#isOverview(this.#requested);
-    if (isFirst || (step !== before && leadsElsewhere)) this.enter(this.#passView);
+    if (isFirst || steps[step].picture !== steps[before].picture) this.enter(views[steps[step].picture]);
     this.#paint();
     if (step === before && !isFirst) return;
     this.motion.play(before, step);
     this.follow(steps[step].glyph === "hook");
-  }
-
-  /** The name of the top-level picture of the step's pass. */
-  get #passView() {
-    const { steps, views } = this.options.run;
-    return views[steps[this.step].picture];
-  }
-
-  /** @param {string | undefined} name */
-  #isOverview(name) {
-    return Boolean(name) && name === this.options.run.overview;
-  }
-
-  /** The step up to which gradients are shown. One chooses among all passes, so their picture shows all, except while predicting. */
-  get #knownStep() {
-    const showsAll = this.#isOverview(this.current?.name) && !this.context.model.get("predict");
-    return showsAll ? this.options.run.steps.length - 1 : this.step;
-  }
-
-  /**
-   * The names and titles of the pictures from the outermost to this one; if there are several passes, that of all is the first.
-   * @returns {[name: string, title: string][]}
-   */
-  get #path() {
-    const { overview } = this.options.run;
-    const crumbs = this.current?.view.breadcrumbs ?? [];
-    return overview ? [[overview, this.context.say("all_passes")], ...crumbs] : crumbs;
-  }
-
-  /**
-   * Shows the picture of a bar of a stack; if it stands for passes, goes to the first of them, or stays at the step in it.
-   * @param {StackBar} bar
-   */
-  #openBar({ view, spans }) {
-    if (!this.#isOverview(this.current?.name)) this.enter(view);
-    else if (isWithin(spans, this.step)) this.enter(this.#passView);
-    else this.context.driver.goTo(spans[0][0]);
   }
 
   /**
@@ -248,12 +210,11 @@ export class PicturePane {
 
   #paint() {
     if (!this.current) return;
-    const known = this.#knownStep;
-    this.current.picture.paint(this.step, known);
-    this.current.color(known, Boolean(this.context.model.get("norms")));
-    this.current.paintStacks(this.step, known);
+    this.current.picture.paint(this.step);
+    this.current.color(this.step, Boolean(this.context.model.get("norms")));
+    this.current.paintStacks(this.step);
     this.current.showReasons(!hidesReasons(this.context, this.step));
-    this.current.paintSigns(known);
+    this.current.paintSigns(this.step);
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.focus(this.step));
   }
@@ -276,15 +237,15 @@ export class PicturePane {
       if (!this.leave()) this.options.showMessage(say("not_here"));
       return;
     }
-    const { view, name } = this.current;
-    const box = this.#isOverview(name) ? this.#passView : memberAt(view, this.step) ?? boxOfStep(view, this.step);
+    const { view } = this.current;
+    const box = memberAt(view, this.step) ?? boxOfStep(view, this.step);
     this.options.showMessage(box ? "" : say("no_box"));
     if (box) this.enter(box);
   }
 
   /** Shows the picture around this one; returns whether there is one. */
   leave() {
-    const around = this.#path.at(-2);
+    const around = this.current?.view.breadcrumbs.at(-2);
     this.options.showMessage(around ? "" : this.context.say("outermost"));
     if (around) this.enter(around[0]);
     return Boolean(around);
@@ -311,7 +272,7 @@ export class PicturePane {
     if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
     this.#announceSize();
-    shown.picture.paint(this.step, this.#knownStep);
+    shown.picture.paint(this.step);
     this.viewport.show(shown.picture);
     this.#paint();
     if (places) unfold(places, shown.picture);
@@ -346,7 +307,7 @@ export class PicturePane {
     this.#makeLinks(picture);
     const bands = Object.entries(view.spans).map(([id, spans]) => ({ spans, title: titleOf(picture.elements.get(id)) }));
     const color = makeNormColors(picture, run.steps, this.scale);
-    const paintStacks = makeStacks(picture, { open: (bar) => this.#openBar(bar), say, signal });
+    const paintStacks = makeStacks(picture, { open: (inside) => this.enter(inside), say, signal });
     const showReasons = makeSilentPins(picture, say, this.options.showMessage, signal);
     const paintSigns = makePinSigns(picture, run.steps);
     const shown = { name, view, picture, bands, color, paintStacks, paintSigns, showReasons };
@@ -406,7 +367,7 @@ export class PicturePane {
 
   #drawTrail() {
     if (!this.current) return;
-    const path = this.#path;
+    const path = this.current.view.breadcrumbs;
     this.trail.draw(path);
     // If there is only one picture, its title is not needed.
     this.head.hidden = path.length < 2 && this.options.run.views.length < 2 && !Object.keys(this.current.view.links).length;
