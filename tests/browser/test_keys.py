@@ -84,7 +84,6 @@ CHANGES: dict[str, Change] = {
     "e": Change("deep", "End u", PLACE),
     "u": Change("deep", "End", PLACE),
     "c": Change("deep", "", RAMP),
-    "g": Change("deep", "", "player => player.querySelector('select').value"),
     "s": Change("whatif", "1", "player => player.querySelectorAll('.hv-graph').length"),
 } | {
     str(digit): Change(

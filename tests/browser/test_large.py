@@ -275,24 +275,6 @@ def test_boxes_with_nan_and_with_zero_gradients_have_distinct_outlines(open_file
 # -- the timeline
 
 
-def test_timeline_grouping_is_set_by_key_and_by_list(player: Locator) -> None:
-    page, choice = player.page, player.get_by_label("What the timeline shows")
-    heights = [player.locator(".hv-long canvas").bounding_box()]
-    for group in ("modules", "kinds", "hooks", "problems"):
-        press(page, "g")
-        expect(choice).to_have_value(group)
-        heights.append(player.locator(".hv-long canvas").bounding_box())
-    plain, modules, kinds, hooks, problems = (box["height"] for box in heights if box)
-    assert plain == hooks == problems and plain < modules < kinds
-    expect(player.locator(".hv-none")).to_have_text("No gradient is zero, NaN or infinite, and nothing was raised.")
-    choice.select_option("hooks", force=True)  # it is in the menu "View"
-    expect(player.locator(".hv-none")).to_be_hidden()
-    track = timeline_box(player)
-    for place, text in ((0.2, "only looked"), (0.8, "multiplied the gradient")):
-        page.mouse.click(track["x"] + track["width"] * place, track["y"] + 20)
-        expect(player.locator(".hv-sentence")).to_contain_text(re.compile(text))
-
-
 def test_step_in_a_large_trace_causes_few_dom_mutations(open_file: Opener) -> None:
     page = open_file("chain")
     page.locator(".hv-live .hv-picture").wait_for()

@@ -137,7 +137,7 @@ function buildPlayer(root, model, loaded, signal) {
   const context = { model, content: loaded.content, fetchChunk: loaded.fetchChunk, say, run, baseline, root, driver, signal };
   const panel = new Panel(context);
   const timeline = makeTimeline(context);
-  const pictures = makePictures(context, { showMessage: (text) => panel.showMessage(text), onShow: timeline.show });
+  const pictures = makePictures(context, (text) => panel.showMessage(text));
   const firings = makeFiringsTable(context);
   const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
   const [switches, room] = [makeSwitches(context, panel), new Room(context, panel, predict)];

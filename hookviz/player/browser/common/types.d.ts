@@ -122,10 +122,4 @@ export interface Scale {
   to: number;
 }
 
-/** A box of the picture on the timeline. */
-export interface Band {
-  title: string;
-  spans: [number, number][];
-}
-
 export type { View };

@@ -23,7 +23,7 @@ import { placesOf, unfold } from "./unfolding.js";
 import { Viewport } from "./viewport.js";
 
 /** @import { View } from "../common/payload" */
-/** @import { Actions, Band, Context, LoadedRun } from "../common/types" */
+/** @import { Actions, Context, LoadedRun } from "../common/types" */
 
 /** Closed boxes, which open where they stand: in another picture. The bars of a stack have their own. */
 const DOORS = ".hv-fold:not(.hv-stack)";
@@ -42,7 +42,6 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {string} name
  * @property {View} view
  * @property {Picture} picture
- * @property {Band[]} bands
  * @property {(step: number, isOn: boolean) => void} color
  * @property {(step: number) => void} paintStacks
  * @property {(step: number) => void} paintSigns
@@ -57,7 +56,6 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {(hook: number) => boolean} isSwitch
  * @property {(hook: number) => boolean} isOff
  * @property {(text: string) => void} showMessage shows a sentence in the panel
- * @property {(bands: Band[]) => void} onShow gets the boxes of each picture that is shown
  */
 
 /** The picture of one run. It listens to the model; its owner paints the step. */
@@ -277,7 +275,6 @@ export class PicturePane {
     this.#paint();
     if (places) unfold(places, shown.picture);
     this.motion.show(rollPicture(root, this.context.model, shown.picture));
-    this.options.onShow(shown.bands);
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   }
 
@@ -305,12 +302,11 @@ export class PicturePane {
     const label = say("graph");
     const picture = new Picture(markup, view, { label, say, baseline, strikesOldTexts, isSwitch, isOff });
     this.#makeLinks(picture);
-    const bands = Object.entries(view.spans).map(([id, spans]) => ({ spans, title: titleOf(picture.elements.get(id)) }));
     const color = makeNormColors(picture, run.steps, this.scale);
     const paintStacks = makeStacks(picture, { open: (inside) => this.enter(inside), say, signal });
     const showReasons = makeSilentPins(picture, say, this.options.showMessage, signal);
     const paintSigns = makePinSigns(picture, run.steps);
-    const shown = { name, view, picture, bands, color, paintStacks, paintSigns, showReasons };
+    const shown = { name, view, picture, color, paintStacks, paintSigns, showReasons };
     this.#cache.set(key, shown);
     return shown;
   }
@@ -428,5 +424,5 @@ function boxOfStep({ spans, links, pins, steps }, step) {
   return box && links[box];
 }
 
-/** @param {Element | undefined} box */
-const titleOf = (box) => (box ? (findElement(box, "text").textContent ?? "") : "");
+/** @param {Element} box */
+const titleOf = (box) => findElement(box, "text").textContent ?? "";

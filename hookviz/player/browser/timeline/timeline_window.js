@@ -1,45 +1,9 @@
-// The visible range of a long timeline: selecting steps, zooming and moving. The node tests run this file.
-
-import { legendKind } from "../common/stepping.js";
+// The visible range of a long timeline: zooming and moving. The node tests run this file.
 
 /** @import { Norm } from "../common/payload" */
 
 /** @typedef {{ glyph: string, norm: Norm, sign?: string | null }} StepSummary a step without its words */
-/** @typedef {[from: number, to: number]} Range indices among the chosen steps, `to` not included */
-
-/** The choices of the menu: all steps, all with rows of modules or kinds below, or only some steps. */
-export const GROUPS = ["all", "modules", "kinds", "hooks", "problems"];
-
-/** @type {{ [group: string]: (step: StepSummary) => boolean }} */
-const GROUP_FILTERS = {
-  hooks: ({ glyph }) => glyph === "hook",
-  problems: ({ glyph, norm }) => glyph === "exception" || norm === 0 || typeof norm === "string",
-};
-
-/**
- * Returns the steps of a group.
- * @param {StepSummary[]} steps
- * @param {string} [group]
- */
-export function stepsInGroup(steps, group = "all") {
-  const isChosen = GROUP_FILTERS[group] ?? (() => true);
-  return steps.flatMap((summary, step) => (isChosen(summary) ? [step] : []));
-}
-
-/**
- * Returns the index of the last of some steps that is not after `step`; 0 if all are.
- * @param {number[]} steps
- * @param {number} step
- */
-export function indexAmong(steps, step) {
-  let [low, high] = [0, steps.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (steps[middle] <= step) low = middle + 1;
-    else high = middle;
-  }
-  return Math.max(0, low - 1);
-}
+/** @typedef {[from: number, to: number]} Range the first step, and the step after the last one */
 
 /** The fewest steps of a range. */
 const MIN_RANGE_STEPS = 20;
@@ -84,21 +48,20 @@ const MIN_PASS_WIDTH = 6;
 
 /**
  * Returns where passes begin on a timeline. If there is no room for all titles, every second, fifth, tenth … has one.
- * @param {{ picture: number }[]} steps
- * @param {number[]} chosen
+ * @param {{ picture: number }[]} steps the steps of the timeline
  * @param {number} width in pixels
  * @param {number} titleWidth the width that each title needs
  * @returns {PassMark[]}
  */
-export function passMarks(steps, chosen, width, titleWidth) {
+export function passMarks(steps, width, titleWidth) {
   /** @type {Map<number, number>} */
   const starts = new Map();
-  chosen.forEach((step, i) => starts.has(steps[step].picture) || starts.set(steps[step].picture, i));
+  steps.forEach(({ picture }, i) => starts.has(picture) || starts.set(picture, i));
   const stride = roundUp((starts.size * titleWidth) / width);
   const offset = stride > 2 ? 1 : 0; // 1, 3, 5 …, or 5, 10, 15 …
   const isTight = starts.size * MIN_PASS_WIDTH > width;
   const marks = [...starts].map(([picture, i]) => {
-    return { picture, left: (i / chosen.length) * width, isTitled: (picture + offset) % stride === 0 };
+    return { picture, left: (i / steps.length) * width, isTitled: (picture + offset) % stride === 0 };
   });
   const shown = isTight ? marks.filter(({ isTitled }) => isTitled) : marks;
   return shown.map((mark, i) => {
@@ -116,21 +79,19 @@ function roundUp(number) {
   return [1, 2, 5, 10].map((digit) => digit * power).find((round) => round >= number) ?? 1;
 }
 
-/** @typedef {{ low: number, high: number, kinds: Set<string>, bad: boolean, zero: boolean }} Column the kinds are those of the legend */
+/** @typedef {{ low: number, high: number, signs: Set<string>, bad: boolean, zero: boolean }} Column */
 
 /**
  * Returns the columns of a timeline: a summary of the steps that share a column of pixels.
  * @param {StepSummary[]} steps
- * @param {number[]} chosen
  * @param {number} count
  * @returns {Column[]}
  */
-export function makeColumns(steps, chosen, count) {
+export function makeColumns(steps, count) {
   const columns = Array.from({ length: count }, newColumn);
-  chosen.forEach((step, i) => {
-    const { glyph, norm } = steps[step];
-    const column = columns[Math.floor((i * count) / chosen.length)];
-    column.kinds.add(legendKind(steps[step]));
+  steps.forEach(({ glyph, norm, sign }, i) => {
+    const column = columns[Math.floor((i * count) / steps.length)];
+    if (sign) column.signs.add(sign);
     column.bad ||= glyph === "exception" || typeof norm === "string";
     if (norm === 0) column.zero = true;
     else if (typeof norm === "number") [column.low, column.high] = [Math.min(column.low, norm), Math.max(column.high, norm)];
@@ -139,4 +100,4 @@ export function makeColumns(steps, chosen, count) {
 }
 
 /** @returns {Column} */
-const newColumn = () => ({ low: Infinity, high: -Infinity, kinds: new Set(), bad: false, zero: false });
+const newColumn = () => ({ low: Infinity, high: -Infinity, signs: new Set(), bad: false, zero: false });
