@@ -15,7 +15,6 @@ import { makeHelpDialog } from "./panel/help_dialog.js";
 import { handleKeys, makeEscape } from "./host/keyboard_focus.js";
 import { sayWith } from "./common/labels.js";
 import { tagOf } from "./host/language_switch.js";
-import { rememberNumbers, rollValues } from "./picture/motion_roll.js";
 import { Panel } from "./panel/panel.js";
 import { titlePins } from "./picture/pin_titles.js";
 import { makePictures } from "./compare/side_by_side.js";
@@ -98,7 +97,6 @@ function loadPlayer(root, model) {
     if (signal.aborted) return;
     const holder = focusedElement(root);
     const key = root.contains(holder) ? (holder?.dataset.key ?? "") : null;
-    rememberNumbers(root, model);
     root.lang = tagOf(loaded.content.language);
     root.replaceChildren();
     root.classList.toggle("hv-has-views", loaded.content.grouped);
@@ -106,7 +104,6 @@ function loadPlayer(root, model) {
     if (loaded.runs.length) buildPlayer(root, model, loaded, signal);
     else root.append(makeElement("p", "hv-empty", loaded.say("empty")), makeNotes(allNotes(loaded)));
     warnAboutMissingGlyphs(root, loaded.content.language);
-    rollValues(root, model);
     const next = key === null ? null : (root.querySelector(`[data-key="${key}"]`) ?? root);
     /** @type {HTMLElement | null} */ (next)?.focus({ preventScroll: true });
   }).catch((error) => reportFailure(root, error));

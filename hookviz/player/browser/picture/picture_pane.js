@@ -9,7 +9,6 @@ import { LARGEST_WHOLE, MARGIN } from "./camera.js";
 import { makeNormColors } from "./box_colors.js";
 import { makeLens } from "./minimap.js";
 import { Motion } from "./motion.js";
-import { rollPicture } from "./motion_roll.js";
 import { normScale } from "../common/norm_scale.js";
 import { Picture } from "./picture.js";
 import { makePictureTools } from "./picture_tools.js";
@@ -274,7 +273,6 @@ export class PicturePane {
     this.viewport.show(shown.picture);
     this.#paint();
     if (places) unfold(places, shown.picture);
-    this.motion.show(rollPicture(root, this.context.model, shown.picture));
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   }
 
