@@ -112,17 +112,17 @@ def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> 
     """Return the steps of clicks: on an arrow, those that write its value; on a module's plate, those of the module."""
     clicks = {}
     for arrow in scene.all_arrows:
-        sending = [step for step in steps.get(arrow.id, ()) if step in texts.get(ids.value_id(arrow.id), {})]
+        sending = [step for step in steps.get(arrow.id, ()) if step in texts.get(ids.part_id("value", arrow.id), {})]
         if sending and sending != steps[arrow.id]:
             clicks[arrow.id] = sending
     for call in scene.calls.values():
-        plates = (ids.header_id(call.id), ids.output_plate_id(call.id), ids.input_plate_id(call.id))
+        plates = [ids.part_id(part, call.id) for part in ("header", "output_plate", "input_plate")]
         clicks |= {plate: steps[call.id] for plate in plates if call.id in steps}
     return clicks
 
 
 def _hook_pin(pin: Pin, hooks: Mapping[int, int], reasons: Mapping[int, str]) -> HookPin:
-    hook: HookPin = {"hook": -1 if pin.hook is None else hooks.get(pin.hook, -1), "value": ids.value_id(pin.id)}
+    hook: HookPin = {"hook": -1 if pin.hook is None else hooks.get(pin.hook, -1), "value": ids.part_id("value", pin.id)}
     if pin.unfired is not None:
         hook["reason"] = reasons[pin.unfired]
     return hook

@@ -10,7 +10,7 @@ from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.analysis.step_lines import StepLines
-from hookviz.picture.element_ids import data_id, tensor_value_id
+from hookviz.picture.element_ids import part_id
 from hookviz.picture.figure import draw_final
 from hookviz.picture.primitives import SPACE, Box, Parameter, format_values
 from hookviz.picture.scene import Scene
@@ -346,14 +346,14 @@ def _write_differing_values(scenes: Sequence[Scene]) -> None:
 def _list_tensor_values(scene: Scene) -> dict[str, str]:
     """List the values of the named tensors: id of the text behind a name, or of a tensor's fact → the value."""
     after_names = {
-        tensor_value_id(box.id, index): value
+        part_id("tensor_value", box.id, index): value
         for box in scene.boxes.values()
         for index, (_ignored, value) in enumerate(box.names)
     }
-    after_names |= {tensor_value_id(row.id, 0): row.value for row in scene.parameters.values()}
+    after_names |= {part_id("tensor_value", row.id, 0): row.value for row in scene.parameters.values()}
     rows = [(box.id, row) for box in scene.boxes.values() for row in box.tensors if row.name]
     return after_names | {
-        data_id(box, row.output): format_values(scene.trace.value(row.data)) + SPACE for box, row in rows
+        part_id("data", box, row.output): format_values(scene.trace.value(row.data)) + SPACE for box, row in rows
     }
 
 

@@ -64,7 +64,6 @@ CHANGES: dict[str, Change] = {
     "r": Change("a_to_e", "", "player => Boolean(player.querySelector('.hv-room[open]'))"),
     "b": Change("a_to_e", "]", "player => player.querySelectorAll('.hv-sign').length"),
     "t": Change("a_to_e", "", TENSORS),
-    "n": Change("deep", "ArrowRight ArrowRight ArrowRight", PICTURE),
     "l": Change("a_to_e", "", "player => player.matches('.hv-large')"),
     "f": Change("a_to_e", "", "player => document.fullscreenElement === player"),
     "v": Change("deep", "", "player => player.querySelector('.hv-plots').open"),

@@ -85,7 +85,7 @@ class Surroundings:
         """Join ``members`` unless they are fewer than two; ``side`` tells apart the groups around one ``child``."""
         if len(members) < 2:
             return members
-        group_id = ids.group_id(self._first_number + 4 * self._numbers[child] + side)
+        group_id = ids.box_id("group", self._first_number + 4 * self._numbers[child] + side)
         if group_id not in self._joined:
             self._joined[group_id] = Group(group_id, kind, members, level)
         return [self._joined[group_id]]
