@@ -176,7 +176,6 @@ _LABELS: dict[str, str] = {
     "full": N_("Full screen"),
     "no_full": N_("The browser does not allow full screen here."),
     "no_layers": N_("Tensors are drawn only where the whole trace has few boxes: this one has too many."),
-    "old_browser": N_("The browser is too old to draw tensors here."),
     "predict": N_("Predict"),
     "score": N_("Right at the first try: {right} of {asked}"),
     "again": N_("Start over"),

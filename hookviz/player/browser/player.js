@@ -10,7 +10,6 @@ import { MOVEMENTS, makeDriver } from "./common/driver.js";
 import { makeFindings, makeNotes } from "./panel/findings.js";
 import { makeFiringsTable } from "./panel/firings_table.js";
 import { limitHeightInFrame } from "./host/frame_height.js";
-import { warnAboutMissingGlyphs } from "./host/glyphs.js";
 import { makeHelpDialog } from "./panel/help_dialog.js";
 import { handleKeys, makeEscape } from "./host/keyboard_focus.js";
 import { sayWith } from "./common/labels.js";
@@ -103,7 +102,6 @@ function loadPlayer(root, model) {
     namePlayer(root, loaded, signal);
     if (loaded.runs.length) buildPlayer(root, model, loaded, signal);
     else root.append(makeElement("p", "hv-empty", loaded.say("empty")), makeNotes(allNotes(loaded)));
-    warnAboutMissingGlyphs(root, loaded.content.language);
     const next = key === null ? null : (root.querySelector(`[data-key="${key}"]`) ?? root);
     /** @type {HTMLElement | null} */ (next)?.focus({ preventScroll: true });
   }).catch((error) => reportFailure(root, error));

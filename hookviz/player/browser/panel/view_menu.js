@@ -25,7 +25,7 @@ export function makeViewMenu(context, panel, tools) {
   const { model, say, root, driver, signal } = context;
   const pane = makeElement("details", "hv-view hv-drawer");
   const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": say("view") });
-  const missing = hasLayers(context) ? "" : say(context.content.layers ? "old_browser" : "no_layers");
+  const missing = hasLayers(context) ? "" : say("no_layers");
   /** @type {Actions} */
   const actions = {
     tensors: () => (missing ? panel.showMessage(missing) : driver.setTraits({ tensors: !model.get("tensors") })),

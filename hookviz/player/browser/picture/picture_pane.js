@@ -1,6 +1,6 @@
 // The pane with the picture of the step: closed boxes open a picture of their inside, and breadcrumbs lead back.
 
-import { canUnpack, unpack } from "../common/compression.js";
+import { unpack } from "../common/compression.js";
 import { loadSvg } from "../common/content.js";
 import {
   closestTarget, findElement, focusedElement, listen, makeElement, reportFailure, setAttributes,
@@ -391,7 +391,7 @@ export class PicturePane {
  * Returns whether there are pictures with the tensors.
  * @param {Context} context
  */
-export const hasLayers = ({ content }) => Boolean(content.layers && canUnpack());
+export const hasLayers = ({ content }) => Boolean(content.layers);
 
 /**
  * Returns the name of the picture that an element opens; undefined if none.
