@@ -6,9 +6,8 @@ chunks but the plots, which are drawn when somebody asks for them. For a large t
 kernel, a page contains all chunks, and the output of a notebook cell the first ones.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Protocol
 
 from hookviz.analysis.findings import Diagnosis, Finding, describe_pass, diagnose
 from hookviz.analysis.findings.finding import is_about_silence, name_of_finding, name_of_severity
@@ -29,11 +28,9 @@ from hookviz.player.payload import (
     Content,
     FindingText,
     Outline,
-    Packed,
     PlotChunk,
     RunContent,
     StepsChunk,
-    View,
     empty_content,
 )
 from hookviz.player.scene_views import SceneViews, pass_title
@@ -51,39 +48,6 @@ OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 """The number of step chunks, and of pictures, in the output of a notebook cell of a large trace; up to
 ``MAX_VISIBLE_BOXES`` passes have a picture each."""
 SEARCH_INDEX = "index"
-
-
-class Pictures(Protocol):
-    """The named pictures of a trace."""
-
-    @property
-    def top_views(self) -> list[str]:
-        """The name of the top-level picture of each pass."""
-
-    @property
-    def initial_views(self) -> list[str]:
-        """The names of the pictures that are sent first."""
-
-    @property
-    def leave_nodes_out(self) -> bool:
-        """Whether a pass has nodes that none of its pictures shows."""
-
-    @property
-    def svgs(self) -> list[str]:
-        """The SVGs of these pictures in their final state."""
-
-    @property
-    def layers(self) -> Packed:
-        """The SVGs with each layer, packed; empty if there are no layers."""
-
-    def views_of(self, pass_id: int) -> list[str]:
-        """Return the names of the pictures of one pass, that of the whole pass first."""
-
-    def view(self, name: str, hooks: Mapping[int, int]) -> View:
-        """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
-
-    def entries(self, pass_id: int) -> Iterator[Entry]:
-        """Yield the search entries of one pass."""
 
 
 class TraceContent:
@@ -104,7 +68,7 @@ class TraceContent:
         is_long = len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace)
         self.is_large = is_long or not small.are_small
         """Whether it has too many steps, passes or boxes to be sent and shown at once."""
-        self._pictures: Pictures = GroupedViews(trace, self._reasons) if self.is_large else small
+        self._pictures: SceneViews | GroupedViews = GroupedViews(trace, self._reasons) if self.is_large else small
         self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
         self._code = CodeTexts()
         self._effects = HookEffects(trace)
