@@ -18,7 +18,7 @@ const EASING = "cubic-bezier(.45, .05, .35, 1)";
 const arrowPoints = new WeakMap();
 
 /** Whether the user and the page allow motion. */
-export const isMotionWanted = () => !document.hidden && !prefersReducedMotion();
+const isMotionWanted = () => !document.hidden && !prefersReducedMotion();
 
 /** A layer over a picture, in the units of its viewBox, with the animations that run on it. */
 class MotionLayer {

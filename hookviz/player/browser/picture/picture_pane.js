@@ -18,7 +18,6 @@ import { isWithin } from "../common/stepping.js";
 import { isFullScreen } from "../host/full_screen.js";
 import { makeStacks, memberAt } from "./stacks.js";
 import { Trail } from "./trail.js";
-import { placesOf, unfold } from "./unfolding.js";
 import { Viewport } from "./viewport.js";
 
 /** @import { View } from "../common/payload" */
@@ -26,8 +25,6 @@ import { Viewport } from "./viewport.js";
 
 /** Closed boxes, which open where they stand: in another picture. The bars of a stack have their own. */
 const DOORS = ".hv-fold:not(.hv-stack)";
-/** The speed of playing, from which on boxes do not move when one opens. */
-const FAST_SPEED = 2;
 
 /**
  * Returns whether the reasons are hidden at a step: while predicting they would give answers away, until the end.
@@ -260,7 +257,6 @@ export class PicturePane {
     }
     const holder = focusedElement(root);
     const hadFocus = this.graph.contains(holder) || this.trail.hasCrumb(holder);
-    const places = this.current && !this.#isPlayingFast ? placesOf(this.current.picture) : null;
     this.current?.picture.holder.remove();
     this.current = shown;
     this.graph.append(shown.picture.holder);
@@ -272,13 +268,7 @@ export class PicturePane {
     shown.picture.paint(this.step);
     this.viewport.show(shown.picture);
     this.#paint();
-    if (places) unfold(places, shown.picture);
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
-  }
-
-  get #isPlayingFast() {
-    const { playing, speed } = this.context.driver.position();
-    return playing && speed >= FAST_SPEED;
   }
 
   /**
