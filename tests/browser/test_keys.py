@@ -45,7 +45,6 @@ PLACE = "player => player.querySelector('.hv-here').textContent"
 HELP = "player => player.querySelector('dialog.hv-help').open"
 TENSORS = "player => player.querySelector('.hv-picture:not([hidden])').textContent.includes('tensor c')"
 PICTURE = "player => player.querySelector('.hv-graph').textContent"
-WINDOW = "player => player.querySelector('.hv-window').checkVisibility()"
 RAMP = "player => player.querySelector('.hv-ramp').checkVisibility({ visibilityProperty: true })"
 ZOOM = """player => { const { x, y, width } = player.querySelector('.hv-graph svg').getBoundingClientRect();
   return [x, y, width].map(Math.round).join(); }"""
@@ -78,8 +77,6 @@ CHANGES: dict[str, Change] = {
     "Shift+ArrowRight": Change("a_to_e", "+ + +", ZOOM),
     "Shift+ArrowUp": Change("a_to_e", "+ + + Shift+ArrowDown", ZOOM),
     "Shift+ArrowDown": Change("a_to_e", "+ + +", ZOOM),
-    ".": Change("deep", "]", WINDOW),
-    ",": Change("deep", ".", WINDOW),
     "e": Change("deep", "End u", PLACE),
     "u": Change("deep", "End", PLACE),
     "c": Change("deep", "", RAMP),

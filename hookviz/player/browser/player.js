@@ -137,14 +137,14 @@ function buildPlayer(root, model, loaded, signal) {
   const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
   const [switches, room] = [makeSwitches(context, panel), new Room(context, panel, predict)];
   const plots = makePlotsDialog(context);
-  const menu = makeViewMenu(context, panel, [...[timeline.tools ?? []].flat(), ...plots.button]);
+  const menu = makeViewMenu(context, panel, plots.button);
   const [findings, help, contents] = [makeFindings(context, panel), makeHelpDialog(context), new Contents(context, panel)];
   const actions = {
     ...movementActions(context, pictures.openBox),
     help: help.toggle,
     ...makeEscape(context, panel).actions,
     ...plots.actions,
-    ...[predict, room, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
+    ...[predict, room, breakpoints, menu, switches, pictures, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
   const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(say(key)));
   const share = makeShareMenu(context, panel);

@@ -20,8 +20,6 @@ export const KEYS = {
   "=": "zoomIn",
   "-": "zoomOut",
   z: "fit",
-  ".": "closer",
-  ",": "farther",
   p: "predict",
   r: "room",
   b: "breakpoint",
@@ -61,7 +59,6 @@ export const HELP = [
   ["plots", "plots"],
   ["fit", "fit"],
   ["picture", "zoomIn"],
-  ["zoom", "closer"],
   ["large", "large"],
   ["full", "full"],
   ["help", "help"],
@@ -101,7 +98,7 @@ export const isComposing = (event) => Boolean(event.isComposing) || event.keyCod
 
 /** The characters of keys that have neither a letter nor a digit, on a US keyboard. */
 /** @type {{ [code: string]: string }} */
-const KEYS_BY_CODE = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Period: ".", Comma: ",", Space: " " };
+const KEYS_BY_CODE = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Space: " " };
 /** @type {{ [code: string]: string }} */
 const SHIFTED_KEYS = { Slash: "?", Equal: "+" };
 const LATIN = /^[\p{Script=Latin}0-9]$/u;

@@ -19,9 +19,9 @@ const SWITCHES = [
 /**
  * @param {Context} context
  * @param {Panel} panel
- * @param {HTMLElement[]} tools of the timeline
+ * @param {HTMLElement[]} plots the button that opens them
  */
-export function makeViewMenu(context, panel, tools) {
+export function makeViewMenu(context, panel, plots) {
   const { model, say, root, driver, signal } = context;
   const pane = makeElement("details", "hv-view hv-drawer");
   const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": say("view") });
@@ -39,7 +39,7 @@ export function makeViewMenu(context, panel, tools) {
     setAttributes(buttons[i], reason ? { "aria-disabled": true, title: reason } : { title: `${say(about)} (${key})` });
   });
   pane.append(makeElement("summary", "hv-button", say("view"), { "data-key": "view" }), menu);
-  menu.append(...tools, ...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
+  menu.append(...plots, ...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
   closeOnLeaving(pane, root, signal);
   const paint = () => {
     root.classList.toggle("hv-large", Boolean(model.get("large")));

@@ -1,6 +1,6 @@
-// A timeline of many steps: bars show the norms of gradients; it can be zoomed.
+// A timeline of many steps: bars show the norms of gradients.
 
-import { makeElement, makeTextButton, onAbort, setAttributes } from "../common/dom.js";
+import { makeElement, onAbort, setAttributes } from "../common/dom.js";
 import { colourAt, positionOnScale, normScale, formatNorm } from "../common/norm_scale.js";
 import { chooseTitles, makePassTitles } from "../common/pass_titles.js";
 import { hideLater } from "../predict/questions.js";
@@ -8,11 +8,11 @@ import { dragOn, hoverText, makeSlider, sliderValue } from "./timeline_slider.js
 import { drawColumns, drawPasses, drawSigns, openCanvas } from "./timeline_canvas.js";
 import { makeSign } from "../panel/signs.js";
 import { makeSignEntries } from "./timeline_legend.js";
-import { makeColumns, moveRangeTo, passMarks, zoomRange } from "./timeline_window.js";
+import { makeColumns, passMarks } from "./timeline_columns.js";
 
 /** @import { Canvas } from "./timeline_canvas.js" */
-/** @import { PassMark, Range } from "./timeline_window.js" */
-/** @import { Actions, Context, Scale, Step } from "../common/types" */
+/** @import { PassMark } from "./timeline_columns.js" */
+/** @import { Context, Scale } from "../common/types" */
 
 /**
  * @param {Context} context
@@ -20,8 +20,8 @@ import { makeColumns, moveRangeTo, passMarks, zoomRange } from "./timeline_windo
  */
 export function makeBars(context) {
   const bars = new Bars(context);
-  const { container: pane, legend, tools, actions } = bars;
-  return { pane, legend, tools, paint: (step) => bars.paint(step), actions };
+  const { container: pane, legend } = bars;
+  return { pane, legend, paint: (step) => bars.paint(step) };
 }
 
 /** The space around the title of a pass, in pixels. */
@@ -36,9 +36,9 @@ class Bars {
     this.scale = normScale(run.steps);
     this.legend = makeScaleLegend(this.scale, context);
     this.step = driver.position().step;
-    /** @type {Range} */
-    this.range = [0, run.steps.length];
-    this.#layOut();
+    this.track.append(this.canvas, this.needle);
+    this.pane.append(this.track);
+    this.container.append(this.pane);
     driver.onChange("change:norms", () => this.#paintColors());
     driver.onChange("change:predict", () => this.#draw());
     redrawOnChange(root, this.track, () => this.#draw(), signal);
@@ -52,65 +52,24 @@ class Bars {
   canvas = makeElement("canvas");
   /** Marks the step. */
   needle = makeElement("div", "hv-needle");
-  /** Marks the visible range among all steps. */
-  rangeMarker = makeElement("div", "hv-window");
-  /** The buttons that zoom: they are part of the menu of the view. */
-  tools = makeElement("div", "hv-zoom");
   /** @type {PassMark[]} */
   #passes = [];
   /** Where the row of the passes begins, in pixels. */
   #passRow = Infinity;
   #titleWidth = 0;
 
-  /** @returns {Actions} */
-  get actions() {
-    return { closer: () => this.#zoom(0.5), farther: () => this.#zoom(2) };
-  }
-
-  #layOut() {
-    const { say, signal } = this.context;
-    this.track.append(this.canvas, this.needle, this.rangeMarker);
-    this.pane.append(this.track);
-    const buttons = [["farther", "−", ","], ["closer", "+", "."]].map(([name, sign, key]) => {
-      const button = makeTextButton(sign, () => this.actions[name](), signal);
-      setAttributes(button, { "aria-label": say(`${name}`), title: `${say(`${name}`)} (${key})` });
-      return button;
-    });
-    this.tools.append(...buttons);
-    this.container.append(this.pane);
-  }
-
   /** @param {number} step */
   paint(step) {
     this.step = step;
     // While predicting, norms appear step by step.
     if (this.context.model.get("predict")) this.#draw();
-    this.#setRange(moveRangeTo(this.range, step, this.#count));
+    this.#moveNeedle();
     setAttributes(this.pane, sliderValue(this.context, step));
-  }
-
-  /** The number of all steps. */
-  get #count() {
-    return this.context.run.steps.length;
-  }
-
-  /** @param {number} by */
-  #zoom(by) {
-    this.#setRange(zoomRange(this.range, this.step, by, this.#count));
-  }
-
-  /** @param {Range} range */
-  #setRange(range) {
-    const moved = range.join() !== this.range.join();
-    this.range = range;
-    if (moved) this.#draw();
-    else this.#moveNeedle();
   }
 
   /** @param {number} position from 0 to 1 */
   #stepAt(position) {
-    const [from, to] = this.range;
-    return Math.floor(from + position * (to - from));
+    return Math.floor(position * this.context.run.steps.length);
   }
 
   /**
@@ -131,45 +90,34 @@ class Bars {
     const { model, root, run } = this.context;
     const width = this.track.clientWidth;
     if (!width) return;
-    const steps = hideLater(this.context).slice(...this.range);
+    const steps = hideLater(this.context);
     const columns = makeColumns(steps, Math.min(width, steps.length));
     const hasPasses = run.views.length > 1;
     const canvas = openCanvas(this.canvas, root, width, hasPasses);
-    if (hasPasses) this.#drawPasses(canvas, steps);
+    if (hasPasses) this.#drawPasses(canvas);
     drawColumns(canvas, columns, this.scale, Boolean(model.get("norms")));
     drawSigns(canvas, columns);
     this.#moveNeedle();
   }
 
-  /**
-   * @param {Canvas} canvas
-   * @param {Step[]} steps
-   */
-  #drawPasses(canvas, steps) {
+  /** @param {Canvas} canvas */
+  #drawPasses(canvas) {
     const { run } = this.context;
     /** @param {string} title */
     const measure = (title) => canvas.pen.measureText(title).width + TITLE_SPACE;
     const titleOf = chooseTitles(makePassTitles(this.context), run.views.length, canvas.width, measure);
     this.#titleWidth = Math.max(...run.views.map((_, picture) => measure(titleOf(picture))));
-    this.#passes = passMarks(steps, canvas.width, this.#titleWidth);
+    this.#passes = passMarks(run.steps, canvas.width, this.#titleWidth);
     this.#passRow = canvas.height - canvas.lane;
     drawPasses(canvas, this.#passes, titleOf);
   }
 
-  /** Moves the marks of the step and of the visible range. */
+  /** Moves the mark of the step. */
   #moveNeedle() {
-    const [from, to] = this.range;
-    /**
-     * @param {number} part
-     * @param {number} whole
-     */
-    const percent = (part, whole) => `${(part / Math.max(1, whole)) * 100}%`;
-    const { sign } = this.context.run.steps[this.step];
+    const { steps } = this.context.run;
+    const { sign } = steps[this.step];
     this.needle.replaceChildren(...(sign ? [makeSign(sign)] : []));
-    this.needle.style.left = percent(this.step - from + 0.5, to - from);
-    const count = this.#count;
-    Object.assign(this.rangeMarker.style, { left: percent(from, count), width: percent(to - from, count) });
-    this.rangeMarker.hidden = to - from >= count;
+    this.needle.style.left = `${((this.step + 0.5) / steps.length) * 100}%`;
   }
 
   #paintColors() {

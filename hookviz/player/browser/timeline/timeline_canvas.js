@@ -2,7 +2,7 @@
 
 import { colourAt, positionOnScale } from "../common/norm_scale.js";
 
-/** @import { Column, PassMark } from "./timeline_window.js" */
+/** @import { Column, PassMark } from "./timeline_columns.js" */
 /** @import { Scale } from "../common/types" */
 
 const [BARS_HEIGHT, BARS_FLOOR] = [50, 34];

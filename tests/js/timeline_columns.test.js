@@ -1,9 +1,9 @@
-// The columns and the visible range of a long timeline.
+// The columns of a long timeline, and the marks of passes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makeColumns, moveRangeTo, passMarks, zoomRange } from "../../hookviz/player/browser/timeline/timeline_window.js";
+import { makeColumns, passMarks } from "../../hookviz/player/browser/timeline/timeline_columns.js";
 
 const steps = [
   { glyph: "seed", norm: 1 },
@@ -19,23 +19,6 @@ test("a column has the range of its steps' norms, and tells whether they include
   assert.deepEqual([first.low, first.high, [...first.signs], first.bad], [1, 1, [], false]);
   assert.deepEqual([second.low, second.high, [...second.signs], second.bad], [100, 100, ["changed"], false]);
   assert.deepEqual([third.low <= third.high, third.zero, third.bad], [false, true, true]);
-});
-
-test("zooming halves the range and keeps the position of the step, within all steps", () => {
-  assert.deepEqual(zoomRange([0, 1000], 500, 0.5, 1000), [250, 750]);
-  assert.deepEqual(zoomRange([250, 750], 500, 2, 1000), [0, 1000]);
-  assert.deepEqual(zoomRange([0, 1000], 0, 0.5, 1000), [0, 500]);
-  assert.deepEqual(zoomRange([500, 1000], 999, 2, 1000), [0, 1000]);
-  assert.deepEqual(zoomRange([0, 1000], 400, 2, 1000), [0, 1000]);
-  assert.deepEqual(zoomRange([100, 120], 110, 0.5, 1000), [100, 120]);
-  assert.deepEqual(zoomRange([0, 3], 1, 0.5, 3), [0, 3]);
-});
-
-test("the range follows a step that leaves it", () => {
-  assert.deepEqual(moveRangeTo([100, 200], 150, 1000), [100, 200]);
-  assert.deepEqual(moveRangeTo([100, 200], 200, 1000), [150, 250]);
-  assert.deepEqual(moveRangeTo([100, 200], 3, 1000), [0, 100]);
-  assert.deepEqual(moveRangeTo([100, 200], 999, 1000), [900, 1000]);
 });
 
 test("passes are marked where they begin, with as many titles as there is room for", () => {

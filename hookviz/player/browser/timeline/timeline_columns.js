@@ -1,45 +1,8 @@
-// The visible range of a long timeline: zooming and moving. The node tests run this file.
+// The columns of a long timeline, and where passes begin on a timeline. The node tests run this file.
 
 /** @import { Norm } from "../common/payload" */
 
 /** @typedef {{ glyph: string, norm: Norm, sign?: string | null }} StepSummary a step without its words */
-/** @typedef {[from: number, to: number]} Range the first step, and the step after the last one */
-
-/** The fewest steps of a range. */
-const MIN_RANGE_STEPS = 20;
-/**
- * @param {number} number
- * @param {number} low
- * @param {number} high
- */
-const clamp = (number, low, high) => Math.max(low, Math.min(high, number));
-
-/**
- * Returns a range that is `by` times as long, with `at` at the same position; at most all `count` steps.
- * @param {Range} range
- * @param {number} at
- * @param {number} by
- * @param {number} count
- * @returns {Range}
- */
-export function zoomRange([from, to], at, by, count) {
-  const size = clamp(Math.round((to - from) * by), Math.min(MIN_RANGE_STEPS, count), count);
-  const start = clamp(Math.round(at - ((at - from) * size) / (to - from)), 0, count - size);
-  return [start, start + size];
-}
-
-/**
- * Returns the range, moved so that `at` is in its middle unless it is inside already.
- * @param {Range} range
- * @param {number} at
- * @param {number} count
- * @returns {Range}
- */
-export function moveRangeTo([from, to], at, count) {
-  if (from <= at && at < to) return [from, to];
-  const start = clamp(Math.round(at - (to - from) / 2), 0, Math.max(0, count - (to - from)));
-  return [start, start + to - from];
-}
 
 /** The least space between the beginnings of passes, in pixels: nearer ones are left out unless they have a title. */
 const MIN_PASS_WIDTH = 6;
