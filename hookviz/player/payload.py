@@ -260,7 +260,18 @@ class SilentHook(TypedDict):
     reason: str
 
 
-class RunContent(TypedDict):
+class HookFields(TypedDict):
+    """What is known of the hooks of a run."""
+
+    firings: list[FiringRow]
+    changing: list[int]
+    """The steps in which a hook changed something."""
+    silent: list[SilentHook]
+    summary: list[str]
+    """How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks."""
+
+
+class RunContent(HookFields):
     """One recorded run: an overview of its steps, its table of firings and its pictures."""
 
     label: str
@@ -273,16 +284,10 @@ class RunContent(TypedDict):
     outline: Outline | Packed
     word_indices: list[int] | None
     """For each step the index of its words among the words of all runs; None if each step has its own."""
-    firings: list[FiringRow]
-    changing: list[int]
-    """The steps in which a hook changed something."""
-    silent: list[SilentHook]
-    summary: list[str]
-    """How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks."""
     picture: int
     """The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows."""
-    last_pass: NotRequired[str]
-    """The title of its last pass; missing if it has only one."""
+    last_pass: str
+    """The title of its last pass; empty if it has only one."""
 
 
 class HookText(TypedDict):

@@ -160,22 +160,18 @@ class _SeveralRuns:
             self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step)) for step in steps
         ]
         hooks = describe_hooks(effects, steps, trace, self._reasons if number == 0 else {})
-        run: RunContent = {
+        last_pass = max(self._scenes[number])
+        return {
             "label": variant.label,
             "baseline": variant.baseline,
             "notes": list(variant.trace.notes),
             "steps": len(steps),
             "outline": self._outline(number, self._ask(number)),
             "word_indices": word_indices,
-            "firings": hooks["firings"],
-            "changing": hooks["changing"],
-            "silent": hooks["silent"],
-            "summary": hooks["summary"],
+            **hooks,
             "picture": self._pictures.indices_of(number)[-1],
+            "last_pass": pass_title(trace, last_pass) if len(self._scenes[number]) > 1 else "",
         }
-        if len(self._scenes[number]) > 1:
-            run["last_pass"] = pass_title(trace, max(self._scenes[number]))
-        return run
 
     def _absent(self, step: Step, variant: Variant) -> StepWords:
         """Return the words of a step that does not happen in ``variant``; another variant supplies the title."""

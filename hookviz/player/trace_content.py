@@ -200,6 +200,8 @@ class TraceContent:
         firings, pool = self.trace.firings, QuestionPool()
         outline = self._outline(firings, pool)
         hooks = describe_hooks(self._effects, firings, self.trace, self._reasons)
+        passes = self.trace.lookup.passes
+        has_others = len(passes) > 1 or self.trace.lacks_passes
         run: RunContent = {
             "label": "",
             "baseline": None,
@@ -207,15 +209,10 @@ class TraceContent:
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
             "word_indices": None,
-            "firings": hooks["firings"],
-            "changing": hooks["changing"],
-            "silent": hooks["silent"],
-            "summary": hooks["summary"],
+            **hooks,
             "picture": len(self._pictures.svgs) - 1,
+            "last_pass": pass_title(self.trace, passes[-1]) if has_others else "",
         }
-        passes = self.trace.lookup.passes
-        if len(passes) > 1 or self.trace.lacks_passes:
-            run["last_pass"] = pass_title(self.trace, passes[-1])
         content: Content = {
             **empty_content(screen_labels()),
             "runs": [run],

@@ -211,8 +211,22 @@ export interface SilentHook {
   reason: string;
 }
 
+/** What is known of the hooks of a run. */
+export interface HookFields {
+  firings: FiringRow[];
+  /** The steps in which a hook changed something. */
+  changing: number[];
+  silent: SilentHook[];
+  /** How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks. */
+  summary: string[];
+}
+
 /** One recorded run: an overview of its steps, its table of firings and its pictures. */
 export interface RunContent {
+  firings: FiringRow[];
+  changing: number[];
+  silent: SilentHook[];
+  summary: string[];
   /** The name of the run; empty if there is only one. */
   label: string;
   /** The index of the run that this one is compared with. */
@@ -223,16 +237,10 @@ export interface RunContent {
   outline: Outline | string;
   /** For each step the index of its words among the words of all runs; None if each step has its own. */
   word_indices: number[] | null;
-  firings: FiringRow[];
-  /** The steps in which a hook changed something. */
-  changing: number[];
-  silent: SilentHook[];
-  /** How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks. */
-  summary: string[];
   /** The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows. */
   picture: number;
-  /** The title of its last pass; missing if it has only one. */
-  last_pass?: string;
+  /** The title of its last pass; empty if it has only one. */
+  last_pass: string;
 }
 
 /** A hook: its name, location and source. */
