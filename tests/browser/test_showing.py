@@ -105,7 +105,7 @@ def test_player_enters_and_leaves_full_screen(page: Page, player: Locator) -> No
     is_at(player, 2)
     bottom = player.locator(".hv-foot").evaluate("bar => bar.getBoundingClientRect().bottom")
     assert bottom <= 720
-    after, code = (player.locator(selector).bounding_box() for selector in ("[data-hv=after]", ".hv-program"))
+    after, code = (player.locator(selector).bounding_box() for selector in (".hv-after", ".hv-program"))
     assert after and code and after["y"] + after["height"] <= code["y"]
     press(page, "l", "f")
     expect(full_screen).to_have_count(0)

@@ -81,7 +81,7 @@ function makeRoot(model) {
   // JupyterLab handles shortcuts in the capture phase, before our listeners; only this attribute suppresses them.
   // reveal.js would turn the slide on a swipe, which moves a large picture here.
   const quiet = { "data-lm-suppress-shortcuts": true, "data-prevent-swipe": true };
-  return makeElement("div", "hv-player", "", { "data-hv": "player", tabindex: 0, role: "region", "aria-label": label, ...quiet });
+  return makeElement("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
 }
 
 /**

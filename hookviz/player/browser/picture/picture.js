@@ -43,14 +43,12 @@ export class Picture {
     this.elements = moveIds(svg);
     this.size = measureSvg(svg);
     svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
-    svg.querySelectorAll(".hv-pin-label").forEach((label) => setAttributes(label, { "data-hv": "hook-name" }));
-    svg.querySelectorAll(".hv-pin-value").forEach((value) => setAttributes(value, { "data-hv": "hook-value" }));
     this.#markPins(options);
-    this.#paint = makePainter(this, options);
+    this.paint = makePainter(this, options);
   }
 
-  /** @type {(step: number) => void} */
-  #paint;
+  /** Shows a step. @type {(step: number) => void} */
+  paint;
 
   /** @param {PictureOptions} options */
   #markPins({ isSwitch, isOff }) {
@@ -61,28 +59,6 @@ export class Picture {
       pin.classList.toggle("hv-switch-pin", isSwitch(hook));
       pin.classList.toggle("hv-off", isOff(hook));
     }
-  }
-
-  /**
-   * Shows a step.
-   * @param {number} step
-   */
-  paint(step) {
-    this.#paint(step);
-    this.#nameHook();
-  }
-
-  /** @type {Element | null} */
-  #namedHook = null;
-
-  /** Names the hook that fires, for scripts that measure what is in sight. */
-  #nameHook() {
-    const { hookNow } = this;
-    if (hookNow === this.#namedHook) return;
-    this.#namedHook?.removeAttribute("data-hv");
-    this.#namedHook = hookNow;
-    if (!hookNow) return;
-    hookNow.setAttribute("data-hv", "hook-now");
   }
 
   /** @type {Map<Element, Rect>} */

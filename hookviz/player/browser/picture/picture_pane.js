@@ -68,7 +68,7 @@ export class PicturePane {
     this.scale = normScale(options.run.steps);
     this.trail = new Trail({ ...context, run: options.run }, (name) => this.enter(name));
     this.head = makeElement("div", "hv-top");
-    this.graph = makeElement("div", "hv-graph hv-art", "", { "data-hv": "picture" });
+    this.graph = makeElement("div", "hv-graph hv-art");
     this.pane = makeElement("div", "hv-views");
     this.head.append(this.trail.pane);
     const [view, fade] = [makeElement("div", "hv-view-port"), makeElement("div", "hv-fade")];
