@@ -23,7 +23,7 @@ from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, is_multi_grad_
 from hookviz.recorder.torch_patches import recording_here
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
-from hookviz.support.progress import progress_if_long
+from hookviz.support.progress import progress
 from hookviz.support.source_code import describe_function
 from hookviz.trace import TraceData
 
@@ -116,7 +116,7 @@ def _hook_dicts_on_graph(snapshot: GraphSnapshot) -> Iterator[PlacedHookDict]:
     yield from snapshot.tensor_hook_dicts(
         NodeMarks() if recording is None else recording.passes.late_hooks.dicts, search=True
     )
-    with progress_if_long(
+    with progress(
         _("Looking for hooks on nodes: {n} of {total}").format(n="{n}", total="{total}"), len(snapshot.nodes)
     ) as tick:
         for node in snapshot.nodes:

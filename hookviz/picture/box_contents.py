@@ -126,14 +126,14 @@ class BoxContents:
         The gradient is on the first line if it fits there, else on the last.
         """
         titles = [
-            Line(self._named_value(name, value, ids.tensor_value_id(box.id, index), LARGE))
+            Line(self._named_value(name, value, ids.part_id("tensor_value", box.id, index), LARGE))
             for index, (name, value) in enumerate(box.names)
         ]
-        gradient = self._written(ids.gradient_id(box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
+        gradient = self._written(ids.part_id("gradient", box.id), "hv-grad", box.longest_text, PURPLE, bold=True)
         if self._is_small(box):
             return [Line([gradient])] if gradient else []
         first, *others = [*titles, Line([Words(_describe_op(self.scene, box), "hv-op", color=GREY)])]
-        memory = self._written(ids.memory_id(box.id), "hv-memory", box.memory, GREY, bold=False)
+        memory = self._written(ids.part_id("memory", box.id), "hv-memory", box.memory, GREY, bold=False)
         rows = [*map(self.pin, box.pins), *self._parameters(box), *make_saved_rows(self.scene, box)]
         rows += [Line([memory])] if memory else []
         if gradient is None:
@@ -173,8 +173,8 @@ class BoxContents:
 
     def _parameter(self, row: Parameter) -> Part:
         """Make the row of a parameter: its name, its value, its gradient, and its hooks."""
-        gradient = self._written(ids.gradient_id(row.id), "hv-grad", row.longest_text, PURPLE, bold=True)
-        name = self._named_value(row.name, row.value, ids.tensor_value_id(row.id, 0), SMALL)
+        gradient = self._written(ids.part_id("gradient", row.id), "hv-grad", row.longest_text, PURPLE, bold=True)
+        name = self._named_value(row.name, row.value, ids.part_id("tensor_value", row.id, 0), SMALL)
         return self._parameter_frame(row, [Line(name, gradient), *map(self.pin, row.pins)])
 
     def _parameter_frame(self, row: Parameter, lines: list[Part]) -> Part:
@@ -191,10 +191,10 @@ class BoxContents:
 
     def pin(self, pin: Pin, *, two_lines: bool = False) -> Part:
         """Make a pin: the hook's number and label, and what the hook did, below it if ``two_lines``."""
-        value = self._written(ids.value_id(pin.id), "hv-pin-value", pin.longest_text, "", bold=True)
+        value = self._written(ids.part_id("value", pin.id), "hv-pin-value", pin.longest_text, "", bold=True)
         label = Words(pin.label, "hv-pin-label")
         outline = Outline("hv-pin-box", self.style.pin_fill(pin.id), self.style.outline_color(pin.id), 1)
-        css_class = "hv-pin hv-retain" if ids.is_retain_pin(pin.id) else "hv-pin"
+        css_class = "hv-pin hv-retain" if pin.hook is None and pin.unfired is None else "hv-pin"
         lines = [Line([label], value)]
         is_long = self._is_brief and lines[0].width > MAX_PIN_LINE
         if value is not None and (two_lines or is_long):
@@ -207,11 +207,11 @@ class BoxContents:
         lines.append(Line([Words(box.description, "hv-op", color=GREY)]))
         heights = self._bar_heights(box)
         if any(heights):
-            bars = [ids.bar_id(box.id, index) for index in range(len(box.stack))]
+            bars = [ids.part_id("bar", box.id, index) for index in range(len(box.stack))]
             lines.append(Bars(bars, self.style.outline_color(box.id), heights))
         texts = (
-            (ids.gradient_id(box.id), "hv-grad", PURPLE, True),
-            (ids.fired_count_id(box.id), "hv-hooked", "", False),
+            (ids.part_id("gradient", box.id), "hv-grad", PURPLE, True),
+            (ids.part_id("fired_count", box.id), "hv-hooked", "", False),
         )
         for text_id, css_class, color, bold in texts:
             words = self._written(text_id, css_class, box.longest_text(text_id), color, bold=bold)
@@ -239,7 +239,7 @@ class BoxContents:
         small = [*self._small_nodes.intersection(box.nodes)]
         if small:
             return _plate(
-                ids.header_id(box.id), [FirstGrows([Line(name), *self._signs(self.scene.boxes[small[0]])])], 1
+                ids.part_id("header", box.id), [FirstGrows([Line(name), *self._signs(self.scene.boxes[small[0]])])], 1
             )
         outer = self.scene.calls.get(box.parent) if box.parent is not None else None
         is_first = box.is_recomputed and not (outer is not None and outer.is_recomputed)
@@ -247,19 +247,19 @@ class BoxContents:
         name.append(Words(kind, "hv-kind", color=GREY))
         says_output = not self._is_brief or box.pins_at(self.scene.trace, output=True)
         longest = box.longest_text if says_output else ""
-        output = self._written(ids.output_id(box.id), "hv-activation", longest, INK, bold=True)
-        return _plate(ids.header_id(box.id), [Line(name, output)])
+        output = self._written(ids.part_id("output", box.id), "hv-activation", longest, INK, bold=True)
+        return _plate(ids.part_id("header", box.id), [Line(name, output)])
 
     def shared_header(self, module: SharedModule) -> Framed:
         """Make the head of a module with several calls: its name, its class, and how many they are."""
         calls = _("{kind} · {count} calls").format(kind=module.kind, count=f"{len(module.calls):,}")
         name = Words(f"{module.name} ", "hv-name", size=LARGE, bold=True)
-        return _plate(ids.header_id(module.id), [Line([name, Words(calls, "hv-kind", color=GREY)])])
+        return _plate(ids.part_id("header", module.id), [Line([name, Words(calls, "hv-kind", color=GREY)])])
 
     def output_plate(self, box: CallBox) -> Framed | None:
         """Make the plate with the hooks at a module's output, where gradients enter it; None if it has none."""
         pins = [self.pin(pin) for pin in box.pins_at(self.scene.trace, output=True)]
-        return _plate(ids.output_plate_id(box.id), pins) if pins else None
+        return _plate(ids.part_id("output_plate", box.id), pins) if pins else None
 
     def input_plate(self, box: CallBox) -> Framed | None:
         """Make the plate with the hooks at a module's inputs, and the input; None if it has no such hook."""
@@ -267,8 +267,8 @@ class BoxContents:
         if not lines:
             return None
         longest = "" if self._is_brief else box.longest_input
-        words = self._written(ids.input_id(box.id), "hv-activation", longest, INK, bold=True)
-        return _plate(ids.input_plate_id(box.id), [*lines, *([Line([words])] if words else [])])
+        words = self._written(ids.part_id("input", box.id), "hv-activation", longest, INK, bold=True)
+        return _plate(ids.part_id("input_plate", box.id), [*lines, *([Line([words])] if words else [])])
 
     def optimizer(self, box: OptimizerBox) -> Part:
         """Make the box of an optimizer: its name, its class, and its hooks."""
@@ -281,7 +281,7 @@ class BoxContents:
         """Make the value on an arrow, or the sign of its cut; None if it has neither."""
         if arrow.words:
             return CutSign(arrow.words)
-        return self._written(ids.value_id(arrow.id), "hv-edge-value", arrow.longest_text, PURPLE, bold=True)
+        return self._written(ids.part_id("value", arrow.id), "hv-edge-value", arrow.longest_text, PURPLE, bold=True)
 
     def _written(self, text_id: str, css_class: str, longest: str, color: str, *, bold: bool) -> Words | None:
         """Make a text that steps write; None if ``longest`` is empty, which means that none does."""

@@ -64,7 +64,7 @@ def make_node_box(trace: TraceData, pass_id: int, node: int, graph: VisibleGraph
     rows = [
         _make_parameter(trace, pass_id, row, graph.calls.get(row), module) for row in graph.parameters.get(node, ())
     ]
-    return Box(ids.node_id(node), node, op, leaf, tensors, names, pins, parameters=rows)
+    return Box(ids.box_id("node", node), node, op, leaf, tensors, names, pins, parameters=rows)
 
 
 def _make_parameter(trace: TraceData, pass_id: int, node: int, call: int | None, module: str) -> Parameter:
@@ -73,7 +73,7 @@ def _make_parameter(trace: TraceData, pass_id: int, node: int, call: int | None,
     owner = module if call is None else trace.plain_call(call)
     value = format_tensor_value(format_data(trace, tensors[0].data)) if tensors else ""
     pins = [*_make_node_pins(trace, pass_id, node, tensors)]
-    return Parameter(ids.node_id(node), node, relative_name(trace.lookup.leaf_names[node], owner), value, pins)
+    return Parameter(ids.box_id("node", node), node, relative_name(trace.lookup.leaf_names[node], owner), value, pins)
 
 
 def number_equal_boxes(trace: TraceData, boxes: Mapping[int, Box], calls_of_nodes: Mapping[int, int]) -> None:
@@ -96,17 +96,17 @@ def format_data(trace: TraceData, index: int | None) -> str:
 
 def _make_node_pins(trace: TraceData, pass_id: int, node: int, tensors: list[TensorRow]) -> Iterator[Pin]:
     """Make the pins of a node's box, in the order in which the hooks fire."""
-    hooks, box_id = trace.lookup.hooks(pass_id).by_node.get(node, ()), ids.node_id(node)
+    hooks, box_id = trace.lookup.hooks(pass_id).by_node.get(node, ()), ids.box_id("node", node)
     for kind in NODE_PIN_KINDS:
         if kind == "retain_grad":
             for row in tensors:
                 if row.retains_grad:
-                    yield Pin(ids.retain_pin_id(box_id, row.output), "retain_grad", None)
+                    yield Pin(ids.part_id("retain_pin", box_id, row.output), "retain_grad", None)
         for index in hooks:
             if trace.hook_rows[index].kind == kind:
                 hook = trace.hook(index, trace.place(index, pass_id))
                 text = fit_on_line(label_of_hook(kind, hook.label), MAX_LABEL)
-                yield Pin(ids.pin_id(box_id, index), f"{format_hook_position(hook.place)} {text}", index)
+                yield Pin(ids.part_id("pin", box_id, index), f"{format_hook_position(hook.place)} {text}", index)
 
 
 def label_of_hook(kind: str, name: str) -> str:
@@ -149,7 +149,7 @@ class CallBox:
     @property
     def box_ids(self) -> list[str]:
         """The ids of the boxes directly in it, not in a call inside it."""
-        return [*(ids.node_id(node) for node in self.nodes), *self.group_ids]
+        return [*(ids.box_id("node", node) for node in self.nodes), *self.group_ids]
 
     def pins_at(self, trace: TraceData, *, output: bool) -> list[Pin]:
         """Return the pins at its output, or the pins at its inputs."""
@@ -210,7 +210,7 @@ def _make_call_box(trace: TraceData, call: int, parent: int | None, frames: Coll
     kind, full_name = trace.modules[row.module].kind, trace.call(call)
     frame = "" if parent is None or parent not in frames else trace.call_path(parent)
     name = relative_name(full_name, frame)
-    return CallBox(ids.call_id(call), call, name, full_name, fit_on_line(kind, MAX_NAME), parent, row.recomputed)
+    return CallBox(ids.box_id("call", call), call, name, full_name, fit_on_line(kind, MAX_NAME), parent, row.recomputed)
 
 
 def name_first_call(name: str) -> str:
@@ -244,7 +244,7 @@ def _make_pin(trace: TraceData, box_id: str, index: int, kind: str, max_chars: i
     """Make the pin of a hook of a module or an optimizer, with the words for its kind before its name."""
     hook = trace.hook(index)
     label = f"{_(kind)} {format_hook_position(hook.place)} {fit_on_line(hook.label, max_chars)}"
-    return Pin(ids.pin_id(box_id, index), label, index)
+    return Pin(ids.part_id("pin", box_id, index), label, index)
 
 
 def mark_call(
@@ -259,23 +259,23 @@ def mark_call(
         list_arrows_along: node, input → the arrows that pass along that edge.
     """
     mark = Mark([box.id])
-    pin = ids.pin_id(box.id, step.row.hook)
+    pin = ids.part_id("pin", box.id, step.row.hook)
     if step.hook is not None:
         mark.elements.insert(0, pin)
         if step.kind == "exception":
-            mark.write(ids.value_id(pin), _("raised"))
+            mark.write(ids.part_id("value", pin), _("raised"))
         else:
-            mark.write_change(ids.value_id(pin), step.before, step.after)
+            mark.write_change(ids.part_id("value", pin), step.before, step.after)
     mark.elements += elements
     if step.node is not None and step.effect == "replaced":
         _write_replaced_gradients(mark, step, list_arrows_along)
     value = format_values(step.after)
     if step.kind in ("call", "forward_pre_hook"):
-        mark.write(ids.input_id(box.id), _("input {value}").format(value=value), value)
+        mark.write(ids.part_id("input", box.id), _("input {value}").format(value=value), value)
     elif step.kind in ("forward", "forward_hook"):
-        mark.write(ids.output_id(box.id), _("output {value}").format(value=value), value)
+        mark.write(ids.part_id("output", box.id), _("output {value}").format(value=value), value)
     if step.kind == "forward":
-        mark.related = tuple(ids.node_id(node) for node in box.created_nodes)
+        mark.related = tuple(ids.box_id("node", node) for node in box.created_nodes)
     return mark
 
 
@@ -290,7 +290,7 @@ def _write_replaced_gradients(mark: Mark, step: Step, list_arrows_along: Callabl
         for slot, old, new in zip(sorted(slots), before, after, strict=True):
             arrows = list_arrows_along(step.row.own_node, slot)
             if len(arrows) == 1 and old != new:  # several arrows carry gradients that are added up before the hook
-                mark.write_change(ids.value_id(arrows[0].id), old, new)
+                mark.write_change(ids.part_id("value", arrows[0].id), old, new)
 
 
 # -- optimizers
@@ -317,13 +317,12 @@ def make_optimizer_boxes(trace: TraceData, steps: Iterable[int]) -> dict[int, Op
         if row.optimizer is None or row.hook is None:
             continue
         optimizer = trace.optimizers[row.optimizer]
-        new = OptimizerBox(
-            ids.optimizer_id(row.optimizer), fit_name(optimizer.name, MAX_NAME), fit_name(optimizer.kind, MAX_NAME)
-        )
+        name, kind = (fit_name(text, MAX_NAME) for text in (optimizer.name, optimizer.kind))
+        new = OptimizerBox(ids.box_id("optimizer", row.optimizer), name, kind)
         box = boxes.setdefault(row.optimizer, new)
-        if ids.pin_id(box.id, row.hook) not in [pin.id for pin in box.pins]:
-            kind = HOOK_FACTS[trace.hook_rows[row.hook].kind].name
-            box.pins.append(_make_pin(trace, box.id, row.hook, kind, MAX_LABEL))
+        if ids.part_id("pin", box.id, row.hook) not in [pin.id for pin in box.pins]:
+            words = HOOK_FACTS[trace.hook_rows[row.hook].kind].name
+            box.pins.append(_make_pin(trace, box.id, row.hook, words, MAX_LABEL))
     return boxes
 
 
@@ -332,12 +331,12 @@ def mark_optimizer(box: OptimizerBox, step: Step) -> Mark:
     mark = Mark([box.id])
     if step.row.hook is None:
         return mark
-    pin = ids.pin_id(box.id, step.row.hook)
+    pin = ids.part_id("pin", box.id, step.row.hook)
     mark.elements.append(pin)
     if step.kind == "exception":
-        mark.write(ids.value_id(pin), _("raised"))
+        mark.write(ids.part_id("value", pin), _("raised"))
     elif step.before or step.after:
-        mark.write_change(ids.value_id(pin), step.before, step.after)
+        mark.write_change(ids.part_id("value", pin), step.before, step.after)
     else:
-        mark.write(ids.value_id(pin), name_of_effect(step.effect))
+        mark.write(ids.part_id("value", pin), name_of_effect(step.effect))
     return mark

@@ -1,4 +1,4 @@
-"""The ids of the elements of a picture: functions that make an id, and functions that read one.
+"""The ids of the elements of a picture.
 
 A box is ``n12`` (a node), ``m3`` (a module call), ``c3`` (a module with several calls, first ``m3``), ``o0`` (an
 optimizer) or ``g5`` (a group). The id of an element on a box is the box's id, a hyphen, a letter for the kind of
@@ -6,30 +6,47 @@ element, and a number if a box can have several: ``n12-p0`` is the pin of hook 0
 what that hook did. An arrow is ``e12-0-15`` (from input 0 of node 12 to node 15) or ``en12-m3``.
 """
 
+_BOXES = {"node": "n", "call": "m", "shared": "c", "group": "g", "optimizer": "o"}
+"""Kind of a box → its letter. The number of a shared module is that of its first call."""
+_PARTS = {
+    "pin": "p",  # of a hook that was registered when its pass began
+    "unfired_pin": "u",  # of a hook that was not
+    "retain_pin": "r",  # of retain_grad, for one output
+    "value": "v",  # what a hook did, or which gradient an arrow carries
+    "gradient": "g",
+    "output": "a",  # the text with the output of a module call
+    "input": "i",
+    "memory": "y",  # which other gradients have the memory of this one
+    "fired_count": "c",  # how many hooks in a group have fired
+    "tensor_value": "d",  # the value behind the name with this index
+    "saved": "s",  # a tensor that the node saved
+    "header": "h",  # the name, class and output of a module call
+    "output_plate": "q",  # the plate with the hooks at the output of a module
+    "input_plate": "f",
+    "tensor_box": "k",  # of the layer of tensors, as the next two
+    "data": "b",
+    "grad": "f",
+    "bar": "s",  # of a stack
+}
+"""Element on a box, or on another element → its letter; no box has two elements with one letter."""
 
-def node_id(number: int) -> str:
-    """Return the id of a node's box."""
-    return f"n{number}"
+
+def box_id(kind: str, number: int) -> str:
+    """Return the id of a box.
+
+    >>> box_id("node", 12)
+    'n12'
+    """
+    return f"{_BOXES[kind]}{number}"
 
 
-def call_id(number: int) -> str:
-    """Return the id of the frame of a module call."""
-    return f"m{number}"
+def part_id(part: str, owner: str, number: int | str | None = "") -> str:
+    """Return the id of an element on a box, or on another element: ``owner`` is its id.
 
-
-def shared_id(first_call: int) -> str:
-    """Return the id of the frame around the calls of one module."""
-    return f"c{first_call}"
-
-
-def group_id(number: int) -> str:
-    """Return the id of the box of a group."""
-    return f"g{number}"
-
-
-def optimizer_id(number: int) -> str:
-    """Return the id of an optimizer's box."""
-    return f"o{number}"
+    >>> part_id("value", part_id("pin", "n12", 0))
+    'n12-p0-v'
+    """
+    return f"{owner}-{_PARTS[part]}{number}"
 
 
 def edge_id(start: int, slot: int, end: int) -> str:
@@ -40,101 +57,3 @@ def edge_id(start: int, slot: int, end: int) -> str:
 def bundle_id(start: str, end: str) -> str:
     """Return the id of the arrow that stands for all edges between two boxes, given by their ids."""
     return f"e{start}-{end}"
-
-
-def pin_id(owner: str, hook: int | None) -> str:
-    """Return the id of the pin of a hook on the box ``owner``."""
-    return f"{owner}-p{hook}"
-
-
-def unfired_pin_id(owner: str, index: int) -> str:
-    """Return the id of the pin of a hook that was not registered when its pass began."""
-    return f"{owner}-u{index}"
-
-
-def saved_id(owner: str, index: int) -> str:
-    """Return the id of the row of a tensor that the node of the box ``owner`` saved."""
-    return f"{owner}-s{index}"
-
-
-def retain_pin_id(owner: str, output: int) -> str:
-    """Return the id of the pin of ``retain_grad`` for one output."""
-    return f"{owner}-r{output}"
-
-
-def value_id(owner: str) -> str:
-    """Return the id of the text that says what a hook did, or which gradient an arrow carries."""
-    return f"{owner}-v"
-
-
-def gradient_id(owner: str) -> str:
-    """Return the id of the gradient's text on a box."""
-    return f"{owner}-g"
-
-
-def output_id(owner: str) -> str:
-    """Return the id of the text with a module call's output."""
-    return f"{owner}-a"
-
-
-def input_id(owner: str) -> str:
-    """Return the id of the text with a module call's input."""
-    return f"{owner}-i"
-
-
-def memory_id(owner: str) -> str:
-    """Return the id of the text that says which other gradients have the memory of a box's gradient."""
-    return f"{owner}-y"
-
-
-def fired_count_id(owner: str) -> str:
-    """Return the id of the text that counts the fired hooks in a group."""
-    return f"{owner}-c"
-
-
-def tensor_value_id(owner: str, index: int) -> str:
-    """Return the id of the tensor's value behind the name with this ``index``."""
-    return f"{owner}-d{index}"
-
-
-def data_id(owner: str, output: int) -> str:
-    """Return the id of a tensor's ``data`` in the layer of tensors."""
-    return f"{owner}-b{output}"
-
-
-def grad_id(owner: str, output: int) -> str:
-    """Return the id of a tensor's ``.grad`` in the layer of tensors."""
-    return f"{owner}-f{output}"
-
-
-def header_id(owner: str) -> str:
-    """Return the id of the head of a module call: its name, its class and its output."""
-    return f"{owner}-h"
-
-
-def output_plate_id(owner: str) -> str:
-    """Return the id of the plate with the hooks at a module's output."""
-    return f"{owner}-q"
-
-
-def input_plate_id(owner: str) -> str:
-    """Return the id of the plate with the hooks at a module's inputs."""
-    return f"{owner}-f"
-
-
-def tensor_box_id(owner: str, output: int) -> str:
-    """Return the id of a tensor's box in the layer of tensors."""
-    return f"{owner}-k{output}"
-
-
-def bar_id(owner: str, index: int) -> str:
-    """Return the id of a bar of a stack."""
-    return f"{owner}-s{index}"
-
-
-# -- reading an id
-
-
-def is_retain_pin(element_id: str) -> bool:
-    """Whether a pin stands for ``retain_grad``."""
-    return element_id.rpartition("-")[2].startswith("r")

@@ -109,20 +109,22 @@ def _make_digraph(scene: Scene, style: Style) -> graphviz.Digraph:
     for box_id in scene.boxes_outside_calls:
         graph.node(box_id, _label(scene, style, box_id))
     for arrow in scene.all_arrows:
-        graph.edge(
-            arrow.start, arrow.end, style.texts.get(ids.value_id(arrow.id), ""), color=style.outline_color(arrow.id)
-        )
+        graph.edge(arrow.start, arrow.end, _value_at(style, arrow.id), color=style.outline_color(arrow.id))
     return graph
 
 
 def _add_cluster(graph: graphviz.Digraph, scene: Scene, style: Style, box: CallBox) -> None:
     with graph.subgraph(name=f"cluster_{box.id}") as inside:
-        hooks = [f"{pin.label} {style.texts.get(ids.value_id(pin.id), '')}" for pin in box.pins]
+        hooks = [f"{pin.label} {_value_at(style, pin.id)}" for pin in box.pins]
         inside.attr(label=graphviz.escape("\n".join([f"{box.name} {box.kind}", *hooks])), style="rounded")
         for box_id in box.box_ids:
             inside.node(box_id, _label(scene, style, box_id))
         for child in box.children:
             _add_cluster(inside, scene, style, child)
+
+
+def _value_at(style: Style, owner: str) -> str:
+    return style.texts.get(ids.part_id("value", owner), "")
 
 
 def _label(scene: Scene, style: Style, box_id: str) -> str:
@@ -136,12 +138,12 @@ def _label(scene: Scene, style: Style, box_id: str) -> str:
             "\n".join([f"{optimizer.name} {optimizer.kind}", *(pin.label for pin in optimizer.pins)])
         )
     box = scene.boxes[int(box_id[1:])]
-    pins = [f"{pin.label} {style.texts.get(ids.value_id(pin.id), '')}" for pin in box.pins]
+    pins = [f"{pin.label} {_value_at(style, pin.id)}" for pin in box.pins]
     lines = [
         *(f"{name}{value}" for name, value in box.names),
         box.op,
         *pins,
         *(f"{saved.name} {describe_saved(scene, saved)}" for saved in box.saved),
-        style.texts.get(ids.gradient_id(box.id), ""),
+        style.texts.get(ids.part_id("gradient", box.id), ""),
     ]
     return graphviz.escape("\n".join(filter(None, lines)))

@@ -117,9 +117,9 @@ class GroupBoxes:
         frame = self._tree.find_call_around(group)
         module = "" if frame is None or frame.call is None else trace.call_path(frame.call)
         inside = self._activity.merge_group(group)
-        texts = {ids.gradient_id(group.id): write_norm_ranges(inside.arrivals)}
+        texts = {ids.part_id("gradient", group.id): write_norm_ranges(inside.arrivals)}
         if inside.hooks:
-            texts[ids.fired_count_id(group.id)] = _count_fired(inside, self._activity.first)
+            texts[ids.part_id("fired_count", group.id)] = _count_fired(inside, self._activity.first)
         name = name_group(trace, group, module)
         return GroupBox(
             group.id,

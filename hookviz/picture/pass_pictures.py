@@ -113,7 +113,7 @@ def _find_sending_step(activity: PassActivity, starts: set[int]) -> int | None:
 
 def _box_id(member: Member) -> str:
     """Return the id of the box of a node or a group."""
-    return ids.node_id(member) if isinstance(member, int) else member.id
+    return ids.box_id("node", member) if isinstance(member, int) else member.id
 
 
 @dataclass

@@ -16,7 +16,7 @@ def make_saved_rows(scene: Scene, box: Box) -> list[Part]:
     for index, saved in enumerate(box.saved):
         text = Words(describe_saved(scene, saved), "hv-saved-text")
         line = Line([Words(saved.name, "hv-op", color=GREY)], text)
-        rows.append(Framed(line, ids.saved_id(box.id, index), "hv-saved", outline, padding=(7, 3)))
+        rows.append(Framed(line, ids.part_id("saved", box.id, index), "hv-saved", outline, padding=(7, 3)))
     return rows
 
 

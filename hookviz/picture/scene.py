@@ -140,8 +140,8 @@ class Scene:
     def write_steps(self, steps: Iterable[int], last_step: int) -> "Scene":
         """Add the marks of ``steps``, and return the scene. Hooks that have not fired by ``last_step`` say so there."""
         self.arrow_counts.update(arrow.end for arrow in self.arrows.values())
-        text_ids = (ids.value_id, ids.gradient_id, ids.output_id, ids.input_id)
-        self._text_owners = {make_id(owner.id): owner for owner in self._list_text_owners() for make_id in text_ids}
+        parts = ("value", "gradient", "output", "input")
+        self._text_owners = {ids.part_id(part, one.id): one for one in self._list_text_owners() for part in parts}
         for index in steps:
             self._add_mark(index, self._mark_step(self.trace.steps[index]))
         _write_shared_memory(self)
@@ -176,7 +176,7 @@ class Scene:
         Of a hidden one these are the arrows over it, or else, with ``or_nearby``, a box or row next to it.
         """
         if node is None or self.find_holder(node) is not None:
-            return [] if node is None else [ids.node_id(node)]
+            return [] if node is None else [ids.box_id("node", node)]
         slots = (slot for slot, _end in self.trace.lookup.next_nodes.get(node, ()) if node not in self.graph.joined)
         arrows = dict.fromkeys(arrow.id for slot in slots for arrow in self.list_arrows_along(node, slot))
         if not or_nearby:
@@ -247,7 +247,7 @@ class Scene:
     def replace_silent_texts(self, hooks: Collection[int], text: str) -> None:
         """Replace "did not fire" on the pins of ``hooks`` by ``text``."""
         silent = _(SILENT)
-        text_ids = {ids.value_id(pin.id) for pin in self.list_pins() if pin.hook in hooks}
+        text_ids = {ids.part_id("value", pin.id) for pin in self.list_pins() if pin.hook in hooks}
         for mark in self.marks.values():
             changed = {text_id for text_id, written in mark.texts.items() if written == silent and text_id in text_ids}
             mark.texts |= dict.fromkeys(changed, text)
@@ -270,14 +270,14 @@ class Scene:
             return
         mark = self.marks.get(last_step, Mark())
         written = {text_id for other in self.marks.values() for text_id in other.texts}
-        silent = [ids.value_id(pin.id) for pin in self.list_pins() if ids.value_id(pin.id) not in written]
-        mark.texts |= dict.fromkeys(silent, _(SILENT))
+        values = {ids.part_id("value", pin.id): _(SILENT) for pin in self.list_pins()}
+        mark.texts |= {text_id: text for text_id, text in values.items() if text_id not in written}
         self._add_mark(last_step, mark)
 
 
 def _reserve_text(text_id: str, owner: TextOwner, text: str) -> None:
     """Reserve room for a text on the element ``owner``."""
-    field_name = "longest_input" if text_id == ids.input_id(owner.id) else "longest_text"
+    field_name = "longest_input" if text_id == ids.part_id("input", owner.id) else "longest_text"
     if len(text) > len(getattr(owner, field_name)):
         setattr(owner, field_name, text)
 
@@ -285,7 +285,7 @@ def _reserve_text(text_id: str, owner: TextOwner, text: str) -> None:
 def _make_arrows(graph: VisibleGraph, boxes: Collection[int]) -> dict[tuple[int, int], Arrow]:
     """Make the arrows between ``boxes``, the nodes that are drawn."""
     return {
-        (start, slot): Arrow(ids.edge_id(start, slot, end), ids.node_id(start), ids.node_id(end))
+        (start, slot): Arrow(ids.edge_id(start, slot, end), ids.box_id("node", start), ids.box_id("node", end))
         for start, slot, end in graph.edges
         if start in boxes and end in boxes
     }
@@ -329,17 +329,17 @@ def _mark_node(scene: Scene, box: Box | Parameter, step: Step) -> Mark:
     if step.kind in HOOK_KINDS:
         _mark_hook(scene, box, step, mark)
     elif step.kind == "retain_grad":
-        pin = ids.retain_pin_id(box.id, step.row.own_output)
+        pin = ids.part_id("retain_pin", box.id, step.row.own_output)
         mark.elements.append(pin)
-        _write_grad(mark, box, ids.value_id(pin), step)
+        _write_grad(mark, box, ids.part_id("value", pin), step)
     elif step.kind in ("accumulate", "synchronise"):
-        _write_grad(mark, box, ids.gradient_id(box.id), step)
+        _write_grad(mark, box, ids.part_id("gradient", box.id), step)
     elif step.kind == "compute":
         _mark_sent_gradients(scene, step, mark)
     elif step.kind == "exception" and step.row.hook is not None:
-        pin = ids.pin_id(box.id, step.row.hook)
+        pin = ids.part_id("pin", box.id, step.row.hook)
         mark.elements.append(pin)
-        mark.write(ids.value_id(pin), _("raised"))
+        mark.write(ids.part_id("value", pin), _("raised"))
     elif step.kind in ("seed", "arrive", "aliased", "unknown_hook", "returned"):
         _write_gradient(scene, mark, box, _format_gradient(scene, step))
         if step.kind in ("aliased", "unknown_hook"):
@@ -349,31 +349,31 @@ def _mark_node(scene: Scene, box: Box | Parameter, step: Step) -> Mark:
 
 def _mark_hook(scene: Scene, box: Box | Parameter, step: Step, mark: Mark) -> None:
     """Highlight the pin of a hook, and write what the hook changed on it and on the box."""
-    pin = ids.pin_id(box.id, step.row.hook)
+    pin = ids.part_id("pin", box.id, step.row.hook)
     mark.elements.append(pin)
-    mark.write_change(ids.value_id(pin), step.before, step.after)
+    mark.write_change(ids.part_id("value", pin), step.before, step.after)
     changes = HOOK_FACTS[step.kind].changes
     if changes == "gradient":
         is_of_node = step.kind in NODE_HOOK_KINDS  # it has the gradients of all outputs
         value = format_values(step.after) if is_of_node else _format_gradient(scene, step)
         _write_gradient(scene, mark, box, value)
     elif changes == "grad" and step.row.subject == "gradient":
-        _write_grad(mark, box, ids.gradient_id(box.id), step)
+        _write_grad(mark, box, ids.part_id("gradient", box.id), step)
 
 
 def _write_gradient(scene: Scene, mark: Mark, box: Box | Parameter, value: str) -> None:
     """Write the gradient of a node on its box; in a large network there is room for its number only."""
     if scene.group_boxes:
-        mark.write(ids.gradient_id(box.id), value)
+        mark.write(ids.part_id("gradient", box.id), value)
         return
-    mark.write(ids.gradient_id(box.id), _("gradient {value}").format(value=value), value)
+    mark.write(ids.part_id("gradient", box.id), _("gradient {value}").format(value=value), value)
 
 
 def _write_grad(mark: Mark, box: Box | Parameter, text_id: str, step: Step) -> None:
     """Write the ``.grad`` of a tensor on its box or pin, and at the tensor itself in the layer of tensors."""
     value = format_values(step.after)
     mark.write(text_id, f".grad = {value}", value)
-    mark.write(ids.grad_id(box.id, step.row.own_output if step.kind == "retain_grad" else 0), value)
+    mark.write(ids.part_id("grad", box.id, step.row.own_output if step.kind == "retain_grad" else 0), value)
 
 
 def _format_gradient(scene: Scene, step: Step) -> str:
@@ -396,10 +396,10 @@ def _mark_changed_arrow(scene: Scene, step: Step, mark: Mark) -> None:
     for start, arrow in scene.arrows.items():
         if scene.graph.targets[start] == end:
             mark.elements.append(arrow.id)
-            mark.write_change(ids.value_id(arrow.id), step.before, step.after)
+            mark.write_change(ids.part_id("value", arrow.id), step.before, step.after)
     cause = None if step.row.cause is None else scene.trace.rows[step.row.cause]
     if cause is not None and cause.node is not None and scene.find_holder(cause.node) is not None:
-        mark.elements.append(ids.pin_id(ids.node_id(cause.node), cause.hook))
+        mark.elements.append(ids.part_id("pin", ids.box_id("node", cause.node), cause.hook))
 
 
 def _mark_sent_gradients(scene: Scene, step: Step, mark: Mark) -> None:
@@ -410,7 +410,7 @@ def _mark_sent_gradients(scene: Scene, step: Step, mark: Mark) -> None:
         mark.elements += [arrow.id for arrow in arrows if arrow.id not in mark.elements]
         # Where a hidden node adds up gradients, each arrow keeps its own; their sum is in the box to which they lead.
         if len(arrows) == 1 and (scene.box_count <= FEW_BOXES or scene.arrow_counts[arrows[0].end] > 1):
-            mark.write(ids.value_id(arrows[0].id), format_values(value))
+            mark.write(ids.part_id("value", arrows[0].id), format_values(value))
 
 
 def _write_shared_memory(scene: Scene) -> None:
@@ -427,4 +427,4 @@ def _write_shared_memory(scene: Scene) -> None:
             box, others = scene.find_holder(node), [name for other, name in names.items() if other != node and name]
             if isinstance(box, Box) and others:
                 box.memory = _("same memory as {names}").format(names=join_list(others))
-                scene.marks[cause].write(ids.memory_id(box.id), box.memory)
+                scene.marks[cause].write(ids.part_id("memory", box.id), box.memory)

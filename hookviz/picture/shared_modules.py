@@ -46,7 +46,7 @@ class SharedModules:
         """The call of a frame, or None for the whole picture → the modules that are called several times in it."""
         found: dict[int | None, list[SharedModule]] = {}
         for frame, calls in self._group_calls():
-            elements = [ids.call_id(call) for call in calls]
+            elements = [ids.box_id("call", call) for call in calls]
             followers = self._map_followers(frame)
             if not leads_back({*elements}, followers.__getitem__):
                 found.setdefault(frame, []).append(self._make(frame, calls, elements))
@@ -63,7 +63,7 @@ class SharedModules:
         around = trace.call_path(frame) if frame is not None and self._scene.has_relative_names else ""
         kind = trace.modules[trace.calls[calls[0]].module].kind
         leaves = [*self._list_leaves({*elements})]
-        return SharedModule(ids.shared_id(calls[0]), relative_name(path, around), path, kind, elements, leaves)
+        return SharedModule(ids.box_id("shared", calls[0]), relative_name(path, around), path, kind, elements, leaves)
 
     def _group_calls(self) -> Iterator[tuple[int | None, list[int]]]:
         """Yield the call of a frame, and several calls of one module that are drawn directly in it."""
@@ -72,7 +72,7 @@ class SharedModules:
         for call in sorted(self._calls):
             row = trace.calls[call]
             if not row.recomputed:
-                groups.setdefault((self._frames.get(ids.call_id(call)), row.module, row.path), []).append(call)
+                groups.setdefault((self._frames.get(ids.box_id("call", call)), row.module, row.path), []).append(call)
         for (frame, *_module), calls in groups.items():
             if len(calls) > 1 and any(map(self._has_contents, calls)):
                 yield frame, calls
@@ -104,7 +104,7 @@ class SharedModules:
         """Yield an element, and the frames around it."""
         yield element
         while (frame := self._frames.get(element)) is not None:
-            element = ids.call_id(frame)
+            element = ids.box_id("call", frame)
             yield element
 
     def _find_member(self, element: str, frame: int | None) -> str:

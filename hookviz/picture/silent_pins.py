@@ -40,7 +40,7 @@ def add_silent_pins(scene: Scene, unfired: Collection[int]) -> None:
     silent = _(SILENT)
     for pin in added:
         pin.longest_text = silent
-    texts = {ids.value_id(pin.id): silent for pin in added}
+    texts = {ids.part_id("value", pin.id): silent for pin in added}
     scene.marks[last_step].texts |= texts
 
 
@@ -60,4 +60,4 @@ def _make_pin(trace: TraceData, box: Box | Parameter | CallBox, index: int) -> P
         label = f"{_(HOOK_FACTS[row.kind].prefix)} {fit_on_line(name, MAX_CALL_LABEL)}"
     else:
         label = fit_on_line(label_of_hook(row.kind, name), MAX_LABEL)
-    return Pin(ids.unfired_pin_id(box.id, index), label, None, unfired=index)
+    return Pin(ids.part_id("unfired_pin", box.id, index), label, None, unfired=index)

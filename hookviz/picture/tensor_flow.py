@@ -46,7 +46,7 @@ def connect_frames(
     def find_path(call: int) -> Sequence[_Frame]:
         around = iter_enclosing_calls(trace, trace.calls[first_runs.get(call, call)].parent)
         outwards = (outer for outer in (call, *around) if outer in calls)
-        return [_Frame(ids.call_id(outer), outer in with_nodes) for outer in outwards][::-1]
+        return [_Frame(ids.box_id("call", outer), outer in with_nodes) for outer in outwards][::-1]
 
     return _connect(trace, calls, first_runs, find_path)
 

@@ -61,7 +61,7 @@ def _make_tensor(scene: Scene, box: Box, tensor: TensorRow, style: Style, pins: 
     columns = SideBySide([Column(facts[::2]), Column(facts[1::2])], gap=GAP)
     return Framed(
         Column([title, columns, *pins]),
-        ids.tensor_box_id(box.id, tensor.output),
+        ids.part_id("tensor_box", box.id, tensor.output),
         "hv-tensor",
         Outline("hv-tensor-box", "white", GREY, 1),
         padding=(8, 5),
@@ -71,7 +71,7 @@ def _make_tensor(scene: Scene, box: Box, tensor: TensorRow, style: Style, pins: 
 def _list_facts(scene: Scene, box: Box, tensor: TensorRow, style: Style) -> Iterator[Part]:
     """Yield what PyTorch says of a tensor: the name of each attribute, and its value."""
     trace = scene.trace
-    data_id, grad_id = ids.data_id(box.id, tensor.output), ids.grad_id(box.id, tensor.output)
+    data_id, grad_id = ids.part_id("data", box.id, tensor.output), ids.part_id("grad", box.id, tensor.output)
     first_grad = "None" if tensor.grad is None else format_values(trace.value(tensor.grad))
     data = format_values(trace.value(tensor.data))
     # The player writes a value only if it differs between variants.

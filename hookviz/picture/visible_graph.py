@@ -86,8 +86,6 @@ class VisibleGraph:
     """Node of a call for which one box stands → the node that has that box."""
     boxes: dict[int, int] = field(default_factory=dict)
     """Node without a box of its own → the node whose box stands for it."""
-    is_internal: bool = False
-    """Whether nodes that nobody wrote have boxes as well."""
 
     @property
     def edges(self) -> list[tuple[int, int, int]]:
@@ -154,7 +152,7 @@ def make_visible_graph(trace: TraceData, pass_id: int, *, internal: bool = False
     nodes = _list_pass_nodes(trace, pass_id) if whole else list_pictured_nodes(trace, pass_id)
     calls = _assign_nodes_to_calls(trace, nodes)
     parameters = {node for node in nodes if "." in trace.lookup.leaf_names.get(node, "")}
-    graph = VisibleGraph(trace, pass_id, nodes, calls, is_internal=internal)
+    graph = VisibleGraph(trace, pass_id, nodes, calls)
     if internal or not (calls or parameters):  # whoever uses no module has written each transposition
         _connect(graph, set())
         return graph

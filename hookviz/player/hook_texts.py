@@ -1,11 +1,10 @@
 """The hooks of a player: their names and sources, the table of their firings, and why others did not fire."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypedDict
 
 from hookviz.analysis.findings.hooks.silent_hooks import SilentHook as DiagnosedHook
 from hookviz.analysis.hook_effects import HookEffect, HookEffects
-from hookviz.player.payload import FiringRow, HookText, SilentHook
+from hookviz.player.payload import FiringRow, HookFields, HookText, SilentHook
 from hookviz.support.messages import N_, _
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import name_of_kind
@@ -32,15 +31,6 @@ def hook_text(trace: TraceData, index: int) -> HookText:
         "first_line": None if row.text is None else row.line,
         "return_line": row.mark,
     }
-
-
-class HookFields(TypedDict):
-    """The fields of ``RunContent`` that are about hooks."""
-
-    firings: list[FiringRow]
-    changing: list[int]
-    silent: list[SilentHook]
-    summary: list[str]
 
 
 def describe_hooks(

@@ -205,7 +205,7 @@ def _figure_html(content: Content, packed: bool) -> str:
     """Return the end of the last pass of the initial run, with the names of the run and the pass if there are any."""
     run = _initial_run(content)
     svg = content["svgs"][run["picture"]]
-    titles = [escape_text(title) for title in (run["label"], run.get("last_pass", "")) if title]
+    titles = [escape_text(title) for title in (run["label"], run["last_pass"]) if title]
     caption = f"<figcaption>{' · '.join(titles)}</figcaption>" if titles else ""
     label = f'<svg role="img" aria-label="{_(_PICTURE_LABEL)}"'
     # An image is a document of its own: its style sheet follows the dark mode of the system.

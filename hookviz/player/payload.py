@@ -142,8 +142,6 @@ class Outline(TypedDict):
     """The number of each pass."""
     losses: list[str]
     """The number at which each pass starts; empty if it is not known."""
-    overview: str
-    """The name of the picture of all passes; empty if there is only one pass, or another run."""
 
 
 class StepsChunk(TypedDict):
@@ -213,10 +211,6 @@ class View(TypedDict):
     """The steps that are inside what is opened in this picture; of the top-level picture, all."""
     breadcrumbs: list[tuple[str, str]]
     """(name, title) of each picture on the path from the top-level picture to this one."""
-    internal: bool
-    """Whether nodes that nobody wrote have boxes in this picture."""
-    counterpart: str
-    """The name of the picture of the same with those nodes, or without them; empty if none is hidden."""
 
 
 class IndexChunk(TypedDict):
@@ -266,7 +260,18 @@ class SilentHook(TypedDict):
     reason: str
 
 
-class RunContent(TypedDict):
+class HookFields(TypedDict):
+    """What is known of the hooks of a run."""
+
+    firings: list[FiringRow]
+    changing: list[int]
+    """The steps in which a hook changed something."""
+    silent: list[SilentHook]
+    summary: list[str]
+    """How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks."""
+
+
+class RunContent(HookFields):
     """One recorded run: an overview of its steps, its table of firings and its pictures."""
 
     label: str
@@ -279,16 +284,10 @@ class RunContent(TypedDict):
     outline: Outline | Packed
     word_indices: list[int] | None
     """For each step the index of its words among the words of all runs; None if each step has its own."""
-    firings: list[FiringRow]
-    changing: list[int]
-    """The steps in which a hook changed something."""
-    silent: list[SilentHook]
-    summary: list[str]
-    """How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks."""
     picture: int
     """The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows."""
-    last_pass: NotRequired[str]
-    """The title of its last pass; missing if it has only one."""
+    last_pass: str
+    """The title of its last pass; empty if it has only one."""
 
 
 class HookText(TypedDict):
@@ -350,8 +349,6 @@ class Content(TypedDict):
     svgs: list[str]
     grouped: bool
     """Whether boxes are collapsed into groups, which can be opened."""
-    internal: bool
-    """Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot."""
     layers: Packed
     """The pictures with the tensors; empty if there are none."""
     plots: list[str]
@@ -398,8 +395,6 @@ class PlayerState(TypedDict):
     breakpoints: list[int]
     large: bool
     tensors: bool
-    nodes: bool
-    """Whether the pictures show internal nodes."""
     norms: bool
     shown: int
     """The index of the run that is shown."""
@@ -422,7 +417,6 @@ INITIAL: PlayerState = {
     "breakpoints": [],
     "large": False,
     "tensors": False,
-    "nodes": False,
     "norms": False,
     "shown": 0,
     "flipped": False,
@@ -465,7 +459,6 @@ def empty_content(labels: dict[str, str]) -> Content:
         "chunks": {},
         "svgs": [],
         "grouped": False,
-        "internal": False,
         "layers": "",
         "plots": [],
         "about": "",

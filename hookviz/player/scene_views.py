@@ -5,7 +5,7 @@ from functools import cached_property
 
 from hookviz.picture import element_ids as ids
 from hookviz.picture.figure import draw_final, draw_for_player
-from hookviz.picture.grouping import INTERNAL, MAX_VISIBLE_BOXES, Views
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Views
 from hookviz.picture.grouping.activity import PassActivity, merge_consecutive
 from hookviz.picture.primitives import Pin
 from hookviz.picture.scene import Scene
@@ -55,8 +55,6 @@ def make_view(
         "stacks": {},
         "visible_steps": merge_consecutive(sorted(scene.marks)),
         "breadcrumbs": [],
-        "internal": False,
-        "counterpart": "",
     }
 
 
@@ -114,17 +112,17 @@ def _click_steps(scene: Scene, texts: Texts, steps: Mapping[str, list[int]]) -> 
     """Return the steps of clicks: on an arrow, those that write its value; on a module's plate, those of the module."""
     clicks = {}
     for arrow in scene.all_arrows:
-        sending = [step for step in steps.get(arrow.id, ()) if step in texts.get(ids.value_id(arrow.id), {})]
+        sending = [step for step in steps.get(arrow.id, ()) if step in texts.get(ids.part_id("value", arrow.id), {})]
         if sending and sending != steps[arrow.id]:
             clicks[arrow.id] = sending
     for call in scene.calls.values():
-        plates = (ids.header_id(call.id), ids.output_plate_id(call.id), ids.input_plate_id(call.id))
+        plates = [ids.part_id(part, call.id) for part in ("header", "output_plate", "input_plate")]
         clicks |= {plate: steps[call.id] for plate in plates if call.id in steps}
     return clicks
 
 
 def _hook_pin(pin: Pin, hooks: Mapping[int, int], reasons: Mapping[int, str]) -> HookPin:
-    hook: HookPin = {"hook": -1 if pin.hook is None else hooks.get(pin.hook, -1), "value": ids.value_id(pin.id)}
+    hook: HookPin = {"hook": -1 if pin.hook is None else hooks.get(pin.hook, -1), "value": ids.part_id("value", pin.id)}
     if pin.unfired is not None:
         hook["reason"] = reasons[pin.unfired]
     return hook
@@ -152,10 +150,7 @@ def own_picture(picture: FilledTemplate) -> SharedPicture:
 
 
 class SceneViews:
-    """The pictures of a small trace: one for each pass, with all its boxes.
-
-    ``0/`` is that of pass 0, and ``0/+`` the one with the nodes that nobody wrote, if the pass has some.
-    """
+    """The pictures of a small trace: one for each pass, with all its boxes. ``0/`` is that of pass 0."""
 
     leave_nodes_out = False
     """These pictures show all nodes of their passes."""
@@ -166,14 +161,9 @@ class SceneViews:
 
     @property
     def are_small(self) -> bool:
-        """Whether nobody has to take in too many boxes at once in any of the pictures, also of all nodes."""
+        """Whether nobody has to take in too many boxes at once in any of the pictures."""
         graphs = (self._graph(pass_id) for pass_id in self._trace.lookup.passes)
         return all(graph.box_count + len(graph.joined) <= MAX_VISIBLE_BOXES for graph in graphs)
-
-    @property
-    def hide_nodes(self) -> bool:
-        """Whether some nodes are hidden until they are asked for."""
-        return bool(self._internal_scenes)
 
     def _graph(self, pass_id: int) -> VisibleGraph:
         """Return the graph of a pass, without most of the nodes that it did not reach."""
@@ -184,16 +174,6 @@ class SceneViews:
     @cached_property
     def _scenes(self) -> dict[str, Scene]:
         return {f"{pass_id}/": self._make_scene(self._whole_graph(pass_id)) for pass_id in self._trace.lookup.passes}
-
-    @cached_property
-    def _internal_scenes(self) -> dict[str, Scene]:
-        return {
-            f"{name}{INTERNAL}": self._make_scene(
-                make_visible_graph(self._trace, scene.pass_id, internal=True, whole=True)
-            )
-            for name, scene in self._scenes.items()
-            if scene.graph.boxes
-        }
 
     def _whole_graph(self, pass_id: int) -> VisibleGraph:
         """Return the graph of a pass with all nodes, as its picture shows it."""
@@ -230,22 +210,11 @@ class SceneViews:
         Raises:
             KeyError: there is no picture ``name``.
         """
-        is_internal = name in self._internal_scenes
-        scene = self._internal_scenes[name] if is_internal else self._scenes[name]
-        svg = own_picture(draw_for_player(scene)) if is_internal else self.top_views.index(name)
-        view = make_pass_view(scene, name, svg, hooks, self._reasons)
-        view["internal"] = is_internal
-        view["counterpart"] = name.removesuffix(INTERNAL) if is_internal else self._find_internal(scene.pass_id)
-        return view
+        return make_pass_view(self._scenes[name], name, self.top_views.index(name), hooks, self._reasons)
 
-    def views_of(self, pass_id: int, *, internal: bool = False) -> list[str]:
-        """Return the name of the picture of one pass; with ``internal``, of the one with all nodes, if that is more."""
-        return [name for name in [self._find_internal(pass_id)] if name] if internal else [f"{pass_id}/"]
-
-    def _find_internal(self, pass_id: int) -> str:
-        """Return the name of the picture of a pass with all its nodes; empty if no node is hidden without it."""
-        name = f"{pass_id}/{INTERNAL}"
-        return name if name in self._internal_scenes else ""
+    def views_of(self, pass_id: int) -> list[str]:
+        """Return the name of the picture of one pass."""
+        return [f"{pass_id}/"]
 
     def entries(self, pass_id: int) -> Iterator[Entry]:
         """Yield the search entries of one pass."""

@@ -10,9 +10,8 @@ from hookviz.analysis.formulas.reasons import Explainer
 from hookviz.analysis.hook_effects import HookEffects
 from hookviz.analysis.questions.switched_off import ask_about_switched_off
 from hookviz.analysis.step_lines import StepLines
-from hookviz.picture.element_ids import data_id, tensor_value_id
+from hookviz.picture.element_ids import part_id
 from hookviz.picture.figure import draw_final
-from hookviz.picture.grouping import INTERNAL
 from hookviz.picture.primitives import SPACE, Box, Parameter, format_values
 from hookviz.picture.scene import Scene
 from hookviz.picture.silent_pins import mark_silent_pins
@@ -27,7 +26,6 @@ from hookviz.player.payload import (
     Outline,
     Packed,
     RunContent,
-    SharedPicture,
     StepWords,
     Switch,
     View,
@@ -43,7 +41,7 @@ from hookviz.player.scene_views import (
 )
 from hookviz.player.search_index import Entry, index_chunk
 from hookviz.player.step_words import QuestionPool, StepTexts, describe_content, make_outline
-from hookviz.player.trace_content import MAX_INTERNAL_STEPS, SEARCH_INDEX
+from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.support.messages import _
 from hookviz.support.progress import progress
 from hookviz.trace import Hook, Step, TraceData
@@ -109,17 +107,10 @@ class _SeveralRuns:
         ]
         are_shown = [variant.is_shown for variant in variants]
         self._pictures = _SharedPictures(self._scenes, are_shown, shown)
-        self._internal_scenes = [
-            _scenes(trace, ids, variant.absent_hook_text, scenes)
-            for (trace, ids), variant, scenes in zip(aligned, variants, self._scenes, strict=True)
-        ]
-        self._internal_pictures = _SharedPictures(self._internal_scenes, are_shown, shown)
         self._reasons = list_reasons(list_silent_hooks(self._traces[0]))
-        for scene in (*self._scenes[0].values(), *self._internal_scenes[0].values()):
+        for scene in self._scenes[0].values():
             # A new pin would be missing in the other runs, and the first could not share its picture with them.
             mark_silent_pins(scene, self._reasons)
-        self._first_internal_views: dict[int, str] = {}
-        """Index of an internal picture → the name of the first view that shows it."""
         self._pool, self._code = _WordPool(), CodeTexts()
         self._questions = QuestionPool()
         self._shared_questions: dict[str, list[int]] = {}
@@ -135,7 +126,6 @@ class _SeveralRuns:
             for number in range(len(self._variants)):
                 runs.append(self._run(number))
                 chunks.update(self._views(number))
-                chunks.update(self._internal_views(number))
                 tick()
         pool = self._pool.words
         for start in range(0, len(pool), CHUNK_SIZE):
@@ -147,7 +137,6 @@ class _SeveralRuns:
             "runs": runs,
             "chunks": chunks,
             "svgs": self._pictures.svgs,
-            "internal": any(self._internal_scenes),
             "layers": self._pictures.layers(),
             "about": self._describe(first),
             "title": describe_program(first),
@@ -171,22 +160,18 @@ class _SeveralRuns:
             self._pool.add(self._absent(step, variant) if step.kind == ABSENT else texts.words(step)) for step in steps
         ]
         hooks = describe_hooks(effects, steps, trace, self._reasons if number == 0 else {})
-        run: RunContent = {
+        last_pass = max(self._scenes[number])
+        return {
             "label": variant.label,
             "baseline": variant.baseline,
             "notes": list(variant.trace.notes),
             "steps": len(steps),
             "outline": self._outline(number, self._ask(number)),
             "word_indices": word_indices,
-            "firings": hooks["firings"],
-            "changing": hooks["changing"],
-            "silent": hooks["silent"],
-            "summary": hooks["summary"],
+            **hooks,
             "picture": self._pictures.indices_of(number)[-1],
+            "last_pass": pass_title(trace, last_pass) if len(self._scenes[number]) > 1 else "",
         }
-        if len(self._scenes[number]) > 1:
-            run["last_pass"] = pass_title(trace, max(self._scenes[number]))
-        return run
 
     def _absent(self, step: Step, variant: Variant) -> StepWords:
         """Return the words of a step that does not happen in ``variant``; another variant supplies the title."""
@@ -245,29 +230,7 @@ class _SeveralRuns:
         scenes = self._scenes[number]
         for scene, svg in zip(scenes.values(), self._pictures.indices_of(number), strict=True):
             name = _view_name(number, scene.pass_id)
-            view = make_pass_view(scene, name, svg, self._hooks, self._reasons)
-            view["counterpart"] = f"{name}{INTERNAL}" if scene.pass_id in self._internal_scenes[number] else ""
-            yield name, view
-
-    def _internal_views(self, number: int) -> Iterator[tuple[str, View]]:
-        """Yield (name, view) for the picture of each pass of a variant with the nodes that nobody wrote."""
-        scenes = self._internal_scenes[number]
-        for scene, index in zip(scenes.values(), self._internal_pictures.indices_of(number), strict=True):
-            counterpart = _view_name(number, scene.pass_id)
-            name = f"{counterpart}{INTERNAL}"
-            picture = self._share_internal_picture(name, index)
-            view = make_pass_view(scene, name, picture, self._hooks, self._reasons)
-            view["internal"], view["counterpart"] = True, counterpart
-            yield name, view
-
-    def _share_internal_picture(self, name: str, index: int) -> int | SharedPicture:
-        """Return a picture for the first view that shows it, and for others the name of that view; -1 for none."""
-        if index < 0:
-            return index
-        first = self._first_internal_views.setdefault(index, name)
-        if first != name:
-            return {"like": first, "fill": []}
-        return {"pieces": [self._internal_pictures.draw(index)], "fill": []}
+            yield name, make_pass_view(scene, name, svg, self._hooks, self._reasons)
 
     def _entries(self) -> Iterable[Entry]:
         """Yield the search entries of the first variant."""
@@ -296,20 +259,10 @@ def _length_note(trace: TraceData) -> Iterable[str]:
         )
 
 
-def _scenes(
-    trace: TraceData, own_hooks: Collection[int], absent_text: str, without: Mapping[int, Scene] | None = None
-) -> dict[int, Scene]:
-    """Return pass id → scene. Hooks that only other variants have show ``absent_text``.
-
-    With ``without``, the scenes in which nodes that nobody wrote are hidden, return those of the same passes with them;
-    passes that hide no node are left out.
-    """
-    if without is None:
-        pass_ids = sorted({row.pass_id for row in trace.rows[:MAX_STEPS]})
-    else:
-        is_short = len(trace.rows) <= MAX_INTERNAL_STEPS
-        pass_ids = [pass_id for pass_id, scene in without.items() if is_short and scene.graph.boxes]
-    scenes = {pass_id: Scene.from_trace(trace, pass_id, internal=without is not None) for pass_id in pass_ids}
+def _scenes(trace: TraceData, own_hooks: Collection[int], absent_text: str) -> dict[int, Scene]:
+    """Return pass id → scene. Hooks that only other variants have show ``absent_text``."""
+    pass_ids = sorted({row.pass_id for row in trace.rows[:MAX_STEPS]})
+    scenes = {pass_id: Scene.from_trace(trace, pass_id) for pass_id in pass_ids}
     others = {hook for hook in range(len(trace.hook_rows)) if hook not in own_hooks}
     for scene in scenes.values():
         scene.replace_silent_texts(others, absent_text)
@@ -389,14 +342,14 @@ def _write_differing_values(scenes: Sequence[Scene]) -> None:
 def _list_tensor_values(scene: Scene) -> dict[str, str]:
     """List the values of the named tensors: id of the text behind a name, or of a tensor's fact → the value."""
     after_names = {
-        tensor_value_id(box.id, index): value
+        part_id("tensor_value", box.id, index): value
         for box in scene.boxes.values()
         for index, (_ignored, value) in enumerate(box.names)
     }
-    after_names |= {tensor_value_id(row.id, 0): row.value for row in scene.parameters.values()}
+    after_names |= {part_id("tensor_value", row.id, 0): row.value for row in scene.parameters.values()}
     rows = [(box.id, row) for box in scene.boxes.values() for row in box.tensors if row.name]
     return after_names | {
-        data_id(box, row.output): format_values(scene.trace.value(row.data)) + SPACE for box, row in rows
+        part_id("data", box, row.output): format_values(scene.trace.value(row.data)) + SPACE for box, row in rows
     }
 
 

@@ -287,7 +287,6 @@ def make_outline(
         "views": [*views.values()],
         "pass_numbers": [*map(trace.pass_number, views)],
         "losses": [_format_loss(trace, pass_id) for pass_id in views],
-        "overview": "",
     }
 
 

@@ -6,9 +6,8 @@ chunks but the plots, which are drawn when somebody asks for them. For a large t
 kernel, a page contains all chunks, and the output of a notebook cell the first ones.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Protocol
 
 from hookviz.analysis.findings import Diagnosis, Finding, describe_pass, diagnose
 from hookviz.analysis.findings.finding import is_about_silence, name_of_finding, name_of_severity
@@ -20,7 +19,7 @@ from hookviz.picture.svg import escape_text
 from hookviz.picture.visible_graph import MAX_UNREACHED_NODES
 from hookviz.player.code_texts import CodeTexts, describe_program
 from hookviz.player.compression import pack
-from hookviz.player.grouped_views import ALL_PASSES, GroupedViews, make_pass_stack
+from hookviz.player.grouped_views import GroupedViews
 from hookviz.player.hook_texts import describe_hooks, hook_text, list_reasons
 from hookviz.player.labels import screen_labels
 from hookviz.player.payload import (
@@ -29,11 +28,9 @@ from hookviz.player.payload import (
     Content,
     FindingText,
     Outline,
-    Packed,
     PlotChunk,
     RunContent,
     StepsChunk,
-    View,
     empty_content,
 )
 from hookviz.player.scene_views import SceneViews, pass_title
@@ -50,49 +47,7 @@ MAX_UNSPLIT_STEPS = 400
 OUTPUT_CHUNKS, OUTPUT_BOXES = 3, 24
 """The number of step chunks, and of pictures, in the output of a notebook cell of a large trace; up to
 ``MAX_VISIBLE_BOXES`` passes have a picture each."""
-MAX_INTERNAL_STEPS = 1_000
-"""A page of a longer trace does not hold the pictures with the nodes that nobody wrote: they would double its size."""
 SEARCH_INDEX = "index"
-
-
-class Pictures(Protocol):
-    """The named pictures of a trace."""
-
-    @property
-    def top_views(self) -> list[str]:
-        """The name of the top-level picture of each pass."""
-
-    @property
-    def initial_views(self) -> list[str]:
-        """The names of the pictures that are sent first."""
-
-    @property
-    def hide_nodes(self) -> bool:
-        """Whether some nodes are hidden until they are asked for."""
-
-    @property
-    def leave_nodes_out(self) -> bool:
-        """Whether a pass has nodes that none of its pictures shows."""
-
-    @property
-    def svgs(self) -> list[str]:
-        """The SVGs of these pictures in their final state."""
-
-    @property
-    def layers(self) -> Packed:
-        """The SVGs with each layer, packed; empty if there are no layers."""
-
-    def views_of(self, pass_id: int, *, internal: bool = False) -> list[str]:
-        """Return the names of the pictures of one pass, that of the whole pass first.
-
-        With ``internal``, these are the pictures with all nodes; there are none if no node is hidden without them.
-        """
-
-    def view(self, name: str, hooks: Mapping[int, int]) -> View:
-        """Return a picture and what it shows at each step; ``hooks``: hook row → index in ``Content.hooks``."""
-
-    def entries(self, pass_id: int) -> Iterator[Entry]:
-        """Yield the search entries of one pass."""
 
 
 class TraceContent:
@@ -113,7 +68,7 @@ class TraceContent:
         is_long = len(trace.rows) > MAX_UNSPLIT_STEPS or has_many_passes(trace)
         self.is_large = is_long or not small.are_small
         """Whether it has too many steps, passes or boxes to be sent and shown at once."""
-        self._pictures: Pictures = GroupedViews(trace, self._reasons) if self.is_large else small
+        self._pictures: SceneViews | GroupedViews = GroupedViews(trace, self._reasons) if self.is_large else small
         self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
         self._code = CodeTexts()
         self._effects = HookEffects(trace)
@@ -160,20 +115,12 @@ class TraceContent:
                 self._add_chunk(content, name)
                 tick()
             for pass_id in passes:
-                for name in (*self._pictures.views_of(pass_id), *self._internal_views_of(pass_id)):
+                for name in self._pictures.views_of(pass_id):
                     self._add_chunk(content, name)
                 entries += self._pictures.entries(pass_id)
                 tick()
-        for name in self._overview_names:
-            self._add_chunk(content, name)
         content["chunks"][SEARCH_INDEX] = pack(index_chunk(entries))
-        content["internal"] &= len(self.trace.rows) <= MAX_INTERNAL_STEPS
         return content
-
-    def _internal_views_of(self, pass_id: int) -> list[str]:
-        """Return the names of the pictures of a pass with all its nodes that a page holds."""
-        fits = len(self.trace.rows) <= MAX_INTERNAL_STEPS
-        return self._pictures.views_of(pass_id, internal=True) if fits else []
 
     @gc_paused()
     def brief_content(self) -> Content:
@@ -181,10 +128,9 @@ class TraceContent:
         if not self.is_large:
             return self.content()
         content, steps = self.content(), list(self._step_chunk_names())
-        content["internal"] = False
         most = max(OUTPUT_BOXES, min(MAX_VISIBLE_BOXES, len(self._pictures.top_views)))
         boxes = list(islice(self._view_names(), most + 1))
-        for name in (SEARCH_INDEX, *self._overview_names, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
+        for name in (SEARCH_INDEX, *steps[:OUTPUT_CHUNKS], *boxes[:most]):
             self._add_chunk(content, name)
         if len(steps) > OUTPUT_CHUNKS:
             content["notes"].append(
@@ -206,13 +152,7 @@ class TraceContent:
         """Yield the names of all chunks."""
         yield from self._step_chunk_names()
         yield from self._view_names()
-        yield from self._overview_names
         yield SEARCH_INDEX
-
-    @property
-    def _overview_names(self) -> list[str]:
-        """The name of the picture of all passes, if there are several."""
-        return [ALL_PASSES] if len(self.trace.lookup.passes) > 1 else []
 
     def chunk(self, name: str) -> Chunk:
         """Make the chunk ``name``.
@@ -231,8 +171,6 @@ class TraceContent:
         if name == SEARCH_INDEX:
             passes = self.trace.lookup.passes
             return index_chunk(entry for pass_id in passes for entry in self._pictures.entries(pass_id))
-        if name in self._overview_names:
-            return make_pass_stack(self.trace)
         return self._pictures.view(name, self._hooks)
 
     def _steps_chunk(self, number: int) -> StepsChunk:
@@ -256,13 +194,14 @@ class TraceContent:
         yield from self._pictures.top_views
         for pass_id in self.trace.lookup.passes:
             yield from self._pictures.views_of(pass_id)[1:]
-            yield from self._internal_views_of(pass_id)
 
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
         firings, pool = self.trace.firings, QuestionPool()
         outline = self._outline(firings, pool)
         hooks = describe_hooks(self._effects, firings, self.trace, self._reasons)
+        passes = self.trace.lookup.passes
+        has_others = len(passes) > 1 or self.trace.lacks_passes
         run: RunContent = {
             "label": "",
             "baseline": None,
@@ -270,21 +209,15 @@ class TraceContent:
             "steps": len(self.trace.rows),
             "outline": pack(outline) if self.is_large else outline,
             "word_indices": None,
-            "firings": hooks["firings"],
-            "changing": hooks["changing"],
-            "silent": hooks["silent"],
-            "summary": hooks["summary"],
+            **hooks,
             "picture": len(self._pictures.svgs) - 1,
+            "last_pass": pass_title(self.trace, passes[-1]) if has_others else "",
         }
-        passes = self.trace.lookup.passes
-        if len(passes) > 1 or self.trace.lacks_passes:
-            run["last_pass"] = pass_title(self.trace, passes[-1])
         content: Content = {
             **empty_content(screen_labels()),
             "runs": [run],
             "svgs": [*self._pictures.svgs],
             "grouped": self.is_large,
-            "internal": self._pictures.hide_nodes,
             "layers": self._pictures.layers,
             "about": describe_content(self.trace),
             "title": describe_program(self.trace),
@@ -306,9 +239,7 @@ class TraceContent:
         with_questions = bool(firings) or len(self.trace.rows) <= MAX_UNSPLIT_STEPS
         questions = pool.add_all(self.trace.steps, firings, self._hooks) if with_questions else {}
         views = dict(zip(self.trace.lookup.passes, self._pictures.top_views, strict=True))
-        outline = make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
-        outline["overview"] = "".join(self._overview_names)
-        return outline
+        return make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
 
     def _limit_notes(self, firing_count: int, shown_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""

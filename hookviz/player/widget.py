@@ -71,8 +71,6 @@ class Player(anywidget.AnyWidget):
     """Whether the text is larger, for a projector."""
     tensors = traitlets.Bool(INITIAL["tensors"]).tag(sync=True)
     """Whether the Python tensors are shown on their nodes."""
-    nodes = traitlets.Bool(INITIAL["nodes"]).tag(sync=True)
-    """Whether the nodes show their lists of pre-hooks."""
     norms = traitlets.Bool(INITIAL["norms"]).tag(sync=True)
     """Whether the colours of the boxes show the norms of their gradients."""
     shown = traitlets.Int(INITIAL["shown"]).tag(sync=True)

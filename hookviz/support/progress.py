@@ -1,4 +1,4 @@
-"""A progress bar for work that takes longer than a second: in a terminal, in Jupyter, or next to a slider.
+"""A progress bar for work that takes longer than a second, in a terminal or in Jupyter.
 
 tqdm makes the bar. In a terminal it also shows and clears it. In Jupyter we show it ourselves, since tqdm would leave
 an error (its widget) or a red band (its text) in the saved notebook.
@@ -8,7 +8,6 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 ShowLine = Callable[[str], None]
@@ -18,10 +17,6 @@ DELAY = 1.0
 """In seconds: how long the work runs before a bar appears."""
 INTERVAL = 0.1
 """In seconds: the shortest time between two updates of a bar."""
-MIN_COUNT = 20_000
-"""Fewer quick parts than this are always done within a second."""
-
-_show_line: ContextVar[ShowLine | None] = ContextVar("_show_line", default=None)
 
 
 @contextmanager
@@ -31,10 +26,10 @@ def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[..., obj
     Yields a function to call after each part, or with 10 after ten parts. ``line`` is the text of the bar, with ``{n}``
     and ``{total}`` in it.
 
-    >>> with show_progress_with(print), progress("{n} of {total}", 2) as tick:
+    >>> with progress("{n} of {total}", 2) as tick:
     ...     tick()  # shows nothing within the first second
     """
-    show = _show_line.get() or _make_notebook_line()
+    show = _make_notebook_line()
     if show is None and not _is_terminal(sys.stderr):
         yield _ignore_tick
         return
@@ -55,28 +50,8 @@ def progress(line: str, count: int, done: int = 0) -> Iterator[Callable[..., obj
         yield bar.update
 
 
-@contextmanager
-def progress_if_long(line: str, count: int) -> Iterator[Callable[..., object]]:
-    """As ``progress``, for quick parts: with fewer than ``MIN_COUNT`` of them, not even tqdm is imported."""
-    if count < MIN_COUNT:
-        yield _ignore_tick
-        return
-    with progress(line, count) as tick:
-        yield tick
-
-
 def _ignore_tick(parts: int = 1) -> None:
     """Do nothing after a part, as nothing is shown."""
-
-
-@contextmanager
-def show_progress_with(show: ShowLine) -> Iterator[None]:
-    """Show all progress within a ``with`` block by calling ``show``."""
-    token = _show_line.set(show)
-    try:
-        yield
-    finally:
-        _show_line.reset(token)
 
 
 def _is_terminal(stream: Any) -> bool:

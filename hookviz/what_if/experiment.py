@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 _UNKNOWN_ARGUMENT = N_("The function has no argument {name}. It has: {names}.")
 _SWITCHED_OFF = N_("off")
 
-_VARIANTS = {
-    "all": N_("With every hook on"),
-    "now": N_("After the change"),
-}
-
-_ABSENT_STEPS = {
-    "all": N_("This step does not happen with every hook on."),
-    "now": N_("This step does not happen after the change."),
-}
-
-
 Range = tuple[float, float]
 OffHooks = frozenset[int]
 """The hooks that are off, as indexes into ``WhatIf.hooks``."""
@@ -213,8 +202,11 @@ class WhatIf(Displayable):
         """The texts of a variant: its name, why it lacks a step of another one, and the label of its off hooks."""
         labels = join_list(self._labels(off))
         if not off:
-            key = "all" if self.hooks else "now"
-            return _(_VARIANTS[key]), _(_ABSENT_STEPS[key]), _(_SWITCHED_OFF)
+            if self.hooks:
+                name, absent = _("With every hook on"), _("This step does not happen with every hook on.")
+            else:
+                name, absent = _("After the change"), _("This step does not happen after the change.")
+            return name, absent, _(_SWITCHED_OFF)
         return (
             _("Without {hooks}").format(hooks=labels),
             _("This step does not happen without {hooks}.").format(hooks=labels),

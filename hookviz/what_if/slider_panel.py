@@ -13,7 +13,6 @@ from traitlets import Bunch
 from hookviz.player.html_page import render_output
 from hookviz.player.widget import Player
 from hookviz.support.messages import _
-from hookviz.support.progress import ShowLine, show_progress_with
 from hookviz.what_if.experiment import OffHooks, Range, WhatIf
 from hookviz.what_if.runs import RecordedRun
 
@@ -46,26 +45,21 @@ class _SliderMove(NamedTuple):
     before: dict[OffHooks, RecordedRun]
 
 
-def _discard_line(line: str) -> None:
-    """ShowLine nothing."""
-
-
-def make_sliders(whatif: WhatIf, player: Player, show: ShowLine = _discard_line) -> list[ipywidgets.FloatSlider]:
+def make_sliders(whatif: WhatIf, player: Player) -> list[ipywidgets.FloatSlider]:
     """Make a slider for each range of ``whatif``; a move records all passes again and shows them in ``player``.
 
     All moves of a slider in a row are compared with the passes before the first of them: what is struck out is the
-    value that it began with, and no value on the way. ``show`` is called with the progress of a long recording.
+    value that it began with, and no value on the way.
     """
     created = [_slider(name, bounds, whatif.values[name]) for name, bounds in whatif.ranges.items()]
     last = _SliderMove(None, {})
 
     def moved(change: Bunch) -> None:
         nonlocal last
-        with show_progress_with(show):
-            whatif.change(**{change.owner.description: change.new})
-            if change.owner is last.slider:
-                whatif.before = last.before
-            player.show(whatif.content())
+        whatif.change(**{change.owner.description: change.new})
+        if change.owner is last.slider:
+            whatif.before = last.before
+        player.show(whatif.content())
         last = _SliderMove(change.owner, whatif.before)
 
     for slider in created:
@@ -100,7 +94,7 @@ def _slider(name: str, bounds: Range, value: float) -> ipywidgets.FloatSlider:
 
 
 def show(whatif: WhatIf) -> None:
-    """ShowLine the sliders above the player in Jupyter, as long as their kernel lives.
+    """Show the sliders above the player in Jupyter, as long as their kernel lives.
 
     A second player, which needs no kernel, is in the output for the time after; the live player replaces it.
     """
@@ -108,14 +102,9 @@ def show(whatif: WhatIf) -> None:
     player = Player.showing(content)
     player.twin = uuid.uuid4().hex
     again = _("The sliders need a running kernel: run this cell again.")
-    line = ipywidgets.Label()  # right of the sliders, so that its text moves nothing
-    moved = make_sliders(whatif, player, lambda text: setattr(line, "value", text))
-    box = ipywidgets.VBox([ipywidgets.HBox([ipywidgets.VBox(moved), line]), player])
-    view = {
-        "version_major": 2,
-        "version_minor": 0,
-        "model_id": box.model_id,
-    }  # the format of every release of ipywidgets
+    box = ipywidgets.VBox([*make_sliders(whatif, player), player])
+    # The format of every release of ipywidgets.
+    view = {"version_major": 2, "version_minor": 0, "model_id": box.model_id}
     live = {"application/vnd.jupyter.widget-view+json": view, "text/html": f"<p>{again}</p>"}
     css = _CSS % {"height": _SLIDER_HEIGHT * len(whatif.ranges), "again": json.dumps(again, ensure_ascii=False)}
     twin = (

@@ -122,7 +122,7 @@ def test_before_and_after_of_several_gradients_are_in_sight_and_take_rows_from_t
     code = player.locator(".hv-program .hv-code")
     heights = [(code.bounding_box() or {})["height"]]
     go_to(page, "full backward hook ① on product")
-    panel, after = (player.locator(f'[data-hv="{part}"]').bounding_box() for part in ("panel", "after"))
+    panel, after = (player.locator(part).bounding_box() for part in (".hv-panel", ".hv-after"))
     assert panel and after and after["y"] + after["height"] <= panel["y"] + panel["height"]
     assert "return tuple" in marked_lines(page)[0]
     heights.append((code.bounding_box() or {})["height"])
@@ -166,6 +166,6 @@ def test_the_first_step_says_what_to_do_and_the_primary_button_does_it(open_file
     assert len({box["y"] for box in boxes}) <= 2  # on two lines at most
     assert all(box["x"] + box["width"] <= width for box in boxes)
 
-    player.locator('[data-hv="next-hook"]').click()
+    player.locator(".hv-button-nextHook").click()
     expect(player.locator(".hv-title")).to_have_text(re.compile("tensor hook"))
     expect(start).to_be_hidden()

@@ -225,9 +225,9 @@ def test_side_by_side_keeps_its_rows_on_the_screen(open_at: Opener) -> None:
 
 
 HOOK_IN_SIGHT = """player => {
-  const room = player.querySelector("[data-hv=picture]").getBoundingClientRect();
-  const pin = player.querySelector("[data-hv=hook-now]");
-  return ["hook-name", "hook-value"].map((name) => pin.querySelector(`[data-hv=${name}]`)).flatMap((text) => {
+  const room = player.querySelector(".hv-graph").getBoundingClientRect();
+  const pin = player.querySelector(".hv-pin.hv-now");
+  return [".hv-pin-label", ".hv-pin-value"].map((name) => pin.querySelector(name)).flatMap((text) => {
     const { left, right, top, bottom } = text.getBoundingClientRect();
     const isInside = left >= room.left && right <= room.right && top >= room.top && bottom <= room.bottom;
     const corners = [[left + 1, top + 2], [right - 1, top + 2], [left + 1, bottom - 2], [right - 1, bottom - 2]];
@@ -246,5 +246,5 @@ def test_name_and_value_of_each_hook_are_in_sight_at_its_step(open_at: Opener, s
     for key in [*ENCODER_HOOKS * "]", *ENCODER_HOOKS * "["]:
         press(page, key)
         page.wait_for_timeout(100)  # the picture of a layer is unpacked first
-        hidden += page.locator("[data-hv=player]").evaluate(HOOK_IN_SIGHT)
+        hidden += page.locator(".hv-player").evaluate(HOOK_IN_SIGHT)
     assert hidden == []

@@ -61,7 +61,7 @@ def test_w_and_enter_lead_to_the_module_that_returned_nan(player: Locator) -> No
     press(player.page, "w")
     expect(link).to_be_focused()
     expect(link).to_contain_text("model.3 (Log) returns NaN: it takes the logarithm of numbers below 0")
-    expect(player.locator("[data-hv=picture]")).to_be_in_viewport(ratio=0.9)
+    expect(player.locator(".hv-graph")).to_be_in_viewport(ratio=0.9)
     press(player.page, "Enter")
     expect(player.locator(".hv-sentence")).to_contain_text("model.3 returns")
     step = re.match(r"Step (\d+), error:", link.inner_text())

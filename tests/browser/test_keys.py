@@ -45,7 +45,6 @@ PLACE = "player => player.querySelector('.hv-here').textContent"
 HELP = "player => player.querySelector('dialog.hv-help').open"
 TENSORS = "player => player.querySelector('.hv-picture:not([hidden])').textContent.includes('tensor c')"
 PICTURE = "player => player.querySelector('.hv-graph').textContent"
-WINDOW = "player => player.querySelector('.hv-window').checkVisibility()"
 RAMP = "player => player.querySelector('.hv-ramp').checkVisibility({ visibilityProperty: true })"
 ZOOM = """player => { const { x, y, width } = player.querySelector('.hv-graph svg').getBoundingClientRect();
   return [x, y, width].map(Math.round).join(); }"""
@@ -64,7 +63,6 @@ CHANGES: dict[str, Change] = {
     "r": Change("a_to_e", "", "player => Boolean(player.querySelector('.hv-room[open]'))"),
     "b": Change("a_to_e", "]", "player => player.querySelectorAll('.hv-sign').length"),
     "t": Change("a_to_e", "", TENSORS),
-    "n": Change("deep", "ArrowRight ArrowRight ArrowRight", PICTURE),
     "l": Change("a_to_e", "", "player => player.matches('.hv-large')"),
     "f": Change("a_to_e", "", "player => document.fullscreenElement === player"),
     "v": Change("deep", "", "player => player.querySelector('.hv-plots').open"),
@@ -79,12 +77,9 @@ CHANGES: dict[str, Change] = {
     "Shift+ArrowRight": Change("a_to_e", "+ + +", ZOOM),
     "Shift+ArrowUp": Change("a_to_e", "+ + + Shift+ArrowDown", ZOOM),
     "Shift+ArrowDown": Change("a_to_e", "+ + +", ZOOM),
-    ".": Change("deep", "]", WINDOW),
-    ",": Change("deep", ".", WINDOW),
     "e": Change("deep", "End u", PLACE),
     "u": Change("deep", "End", PLACE),
     "c": Change("deep", "", RAMP),
-    "g": Change("deep", "", "player => player.querySelector('select').value"),
     "s": Change("whatif", "1", "player => player.querySelectorAll('.hv-graph').length"),
 } | {
     str(digit): Change(

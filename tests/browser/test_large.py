@@ -156,25 +156,6 @@ def test_the_menu_of_passes_goes_to_a_pass_by_the_keyboard_and_keeps_the_focus(o
     expect(pass_menu(player).locator("option").nth(2)).to_have_text(re.compile(r"Pass 3 · loss \S+"))
 
 
-def test_all_passes_are_a_stack_above_them_whose_bars_go_to_a_pass(open_file: Opener) -> None:
-    player = open_file("passes", reduced_motion="reduce").locator(".hv-live .hv-player")
-    stack = player.locator('[data-hv="stack"]')
-    player.focus()
-    press(player.page, "u")
-    expect(current_location(player)).to_have_text("All passes")
-    expect(stack).to_have_attribute("data-count", "60")
-    expect(stack.locator(".hv-bar-empty")).to_have_count(0)
-    stack.locator(".hv-bar").nth(2).click()
-    expect(pass_menu(player)).to_have_value("6")
-    press(player.page, "End", "u")
-    stack.locator(".hv-bar").last.click()
-    expect(pass_menu(player)).to_have_value("59")  # the step is in this bar
-    player.get_by_role("button", name="All passes").click()
-    expect(stack).to_be_visible()
-    press(player.page, "ArrowLeft")
-    expect(pass_menu(player)).to_have_value("59")
-
-
 def test_a_click_below_the_bars_of_the_timeline_goes_to_the_first_step_of_a_pass(open_file: Opener) -> None:
     player = open_file("passes", reduced_motion="reduce").locator(".hv-live .hv-player")
     track = timeline_box(player)
@@ -292,24 +273,6 @@ def test_boxes_with_nan_and_with_zero_gradients_have_distinct_outlines(open_file
 
 
 # -- the timeline
-
-
-def test_timeline_grouping_is_set_by_key_and_by_list(player: Locator) -> None:
-    page, choice = player.page, player.get_by_label("What the timeline shows")
-    heights = [player.locator(".hv-long canvas").bounding_box()]
-    for group in ("modules", "kinds", "hooks", "problems"):
-        press(page, "g")
-        expect(choice).to_have_value(group)
-        heights.append(player.locator(".hv-long canvas").bounding_box())
-    plain, modules, kinds, hooks, problems = (box["height"] for box in heights if box)
-    assert plain == hooks == problems and plain < modules < kinds
-    expect(player.locator(".hv-none")).to_have_text("No gradient is zero, NaN or infinite, and nothing was raised.")
-    choice.select_option("hooks", force=True)  # it is in the menu "View"
-    expect(player.locator(".hv-none")).to_be_hidden()
-    track = timeline_box(player)
-    for place, text in ((0.2, "only looked"), (0.8, "multiplied the gradient")):
-        page.mouse.click(track["x"] + track["width"] * place, track["y"] + 20)
-        expect(player.locator(".hv-sentence")).to_contain_text(re.compile(text))
 
 
 def test_step_in_a_large_trace_causes_few_dom_mutations(open_file: Opener) -> None:

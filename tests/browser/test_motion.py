@@ -186,19 +186,3 @@ def test_motion_ends_at_once(open_player: Opener, event: str) -> None:
     }
     actions[event]()
     expect(page.locator(AT_REST)).to_have_count(0)
-
-
-def test_numbers_that_a_switch_changes_roll(open_player: Opener) -> None:
-    page = open_player("whatif")
-    press(page, "End")
-    rest(page)
-    page.evaluate("holds = true")
-    press(page, "1")
-    expect(page.locator(".hv-live .hv-rolling").first).to_be_attached()
-    rolled = page.evaluate("noted.filter(({ name }) => name === 'hv-rolling').map(({ text }) => text)")
-    assert ".grad = 20" in rolled and rolled[rolled.index(".grad = 20") + 1].endswith("16")
-    assert "gradient 2" not in rolled, "what stays does not roll"
-    assert page.evaluate(PROPERTIES) == ["opacity", "transform"]
-    assert page.locator(".hv-live .hv-now .hv-grad").text_content() == ".grad = 20 16"
-    page.evaluate("noted.forEach(({ animation }) => animation.finish())")
-    expect(page.locator(AT_REST)).to_have_count(0)

@@ -105,7 +105,7 @@ def test_player_enters_and_leaves_full_screen(page: Page, player: Locator) -> No
     is_at(player, 2)
     bottom = player.locator(".hv-foot").evaluate("bar => bar.getBoundingClientRect().bottom")
     assert bottom <= 720
-    after, code = (player.locator(selector).bounding_box() for selector in ("[data-hv=after]", ".hv-program"))
+    after, code = (player.locator(selector).bounding_box() for selector in (".hv-after", ".hv-program"))
     assert after and code and after["y"] + after["height"] <= code["y"]
     press(page, "l", "f")
     expect(full_screen).to_have_count(0)
@@ -144,14 +144,6 @@ def test_tensor_layer_shows_grad_as_it_is_written(page: Page, player: Locator) -
     assert count_written() == 0
     press(page, "t")
     expect(player.locator(".hv-picture:not([hidden])")).not_to_contain_text("tensor c")
-
-
-def test_without_internal_nodes_their_key_and_their_entry_say_so(page: Page, player: Locator) -> None:
-    picture = player.locator(".hv-picture").text_content() or ""
-    press(page, "n")
-    expect(player).to_contain_text("Every node is drawn here: torch made none on its own.")
-    expect(player.locator(".hv-menu .hv-button", has_text="Internal nodes")).to_have_attribute("aria-disabled", "true")
-    expect(player.locator(".hv-picture")).to_have_text(picture)
 
 
 # -- the menu

@@ -15,7 +15,6 @@ from tests.browser.conftest import note_errors, press
 
 Opener = Callable[..., Page]
 HEIGHTS = "stack => [...stack.querySelectorAll('.hv-bar')].map((bar) => Number(bar.getAttribute('height')))"
-MOVING = "document.getAnimations().filter(({ effect }) => effect.target.closest('.hv-picture svg')).length"
 
 
 def twenty_layers() -> hv.Trace:
@@ -112,18 +111,3 @@ def test_a_layer_that_is_opened_away_from_the_step_is_seen_from_its_name_on(open
     layer = page.locator(".hv-live .hv-module[data-name='net.7']")
     name = page.locator(f".hv-live [data-id='{layer.get_attribute('data-id')}-h'] .hv-name")
     expect(name).to_be_in_viewport(ratio=1)
-
-
-def test_boxes_move_when_one_opens_unless_motion_is_unwanted(open_page: Opener) -> None:
-    for motion, moves in (("no-preference", True), ("reduce", False)):
-        page = open_page(reduced_motion=motion)
-        close_all(page)
-        page.wait_for_function(f"() => {MOVING} === 0")
-        page.evaluate(
-            f"() => {{ window.most = 0; setInterval(() => {{ window.most = Math.max(window.most, {MOVING}) }}, 5); }}"
-        )
-        stack_of(page).locator(".hv-bar").nth(12).click()
-        expect(page.locator(".hv-here")).to_have_text("net.12")
-        page.wait_for_timeout(500)
-        assert (page.evaluate("window.most") > 0) == moves
-        assert page.evaluate(MOVING) == 0

@@ -5,16 +5,12 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import leaf, recorded
-from shown import content_of, unpack_chunk
+from scenes import leaf
 from torch import nn
 
 import hookviz as hv
 from hookviz.picture.scene import Scene
 from hookviz.picture.visible_graph import MAX_PARAMETERS
-from hookviz.player import trace_content
-from hookviz.player.payload import Content
-from hookviz.player.trace_content import TraceContent
 
 
 def look(*_: Any) -> None:
@@ -29,10 +25,6 @@ def record_pass(net: nn.Module, *inputs: torch.Tensor) -> hv.Trace:
 
 def make_network() -> nn.Sequential:
     return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-
-
-def make_long_network(count: int) -> nn.Sequential:
-    return nn.Sequential(*(nn.Linear(3, 3) for _ in range(count)))
 
 
 def ops_of(scene: Scene) -> list[str]:
@@ -231,53 +223,3 @@ def test_a_box_has_a_number_only_where_another_in_its_frame_reads_the_same() -> 
     net = nn.Sequential(*(Written(lambda x, w: x * w) for _ in range(2)), Written(lambda x, w: x * w * 2))
     ops = [op.partition(" ") for op in ops_of(scene_of(record_pass(net, torch.ones(2, 3)))) if op.startswith("Mul")]
     assert [bool(number) for _, _, number in ops] == [True, True, False, False]
-
-
-# -- players
-
-
-def views_of(content: Content) -> dict[str, Any]:
-    return {name: unpack_chunk(content, name) for name in content["chunks"] if "/" in name}
-
-
-def test_a_player_has_a_second_picture_with_all_nodes_only_if_some_are_hidden() -> None:
-    content = content_of(record_pass(make_network(), torch.ones(5, 3)))
-    views = views_of(content)
-    assert {name: (view["internal"], view["counterpart"]) for name, view in views.items()} == {
-        "0/": (False, "0/+"),
-        "0/+": (True, "0/"),
-    }
-    assert content["internal"] and "TBackward0" in str(views["0/+"]["svg"])
-    plain = content_of(recorded())
-    assert not plain["internal"] and [view["counterpart"] for view in views_of(plain).values()] == [""]
-
-
-def test_boxes_of_a_large_picture_with_all_nodes_lead_to_more_of_them() -> None:
-    content = TraceContent.of(record_pass(make_long_network(30), torch.ones(5, 3))._data).full_content()
-    views = views_of(content)
-    assert content["internal"] and len({view["internal"] for view in views.values()}) == 2
-    for name, view in views.items():
-        assert view["internal"] == name.endswith("+") and views[view["counterpart"]]["internal"] != view["internal"]
-        linked = [*view["links"].values(), *(name for name, _ in view["breadcrumbs"])]
-        assert [views[name]["internal"] for name in linked] == [view["internal"]] * len(linked)
-
-
-def test_a_page_of_a_long_trace_has_no_internal_nodes_and_a_widget_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace_content, "MAX_INTERNAL_STEPS", 100)
-    trace = TraceContent.of(record_pass(make_long_network(30), torch.ones(5, 3))._data)
-    page = trace.full_content()
-    assert not page["internal"] and not any(name.endswith("+") for name in page["chunks"])
-    assert trace.content()["internal"] and trace.chunk("0/+")["internal"]
-
-
-def test_the_runs_of_a_what_if_share_their_pictures_with_all_nodes() -> None:
-    net = make_network()
-
-    def run() -> None:
-        with net[0].weight.register_hook(lambda grad: grad * 2):
-            net(torch.ones(5, 3)).sum().backward()
-
-    content = hv.whatif(run).content()
-    views = views_of(content)
-    assert content["internal"] and views["run0/0"]["counterpart"] == "run0/0+"
-    assert views["run1/0+"]["svg"] == {"like": "run0/0+", "fill": []}

@@ -143,10 +143,8 @@ def test_each_view_has_few_boxes_and_each_node_has_a_box_in_one_of_them(
     large = make()
     boxes = {name: BOX.findall(picture(large, name)) for name in views_of(large)}
     assert len(boxes) > 1 and max(map(len, boxes.values())) <= MAX_BOXES
-    for internal in {name.endswith("+") for name in boxes}:
-        spots = {spot for name, found in boxes.items() if name.endswith("+") == internal for spot in found}
-        nodes = {int(spot[1:]) for spot in spots if spot[0] == "n"}
-        assert nodes == set(make_visible_graph(large.trace, 0, internal=internal, whole=True).nodes)
+    nodes = {int(spot[1:]) for found in boxes.values() for spot in found if spot[0] == "n"}
+    assert nodes == set(make_visible_graph(large.trace, 0, whole=True).nodes)
     texts = re.findall(">([^<>]+)<", picture(large, "0/"))
     assert [label for label in labels if label not in texts] == []
 

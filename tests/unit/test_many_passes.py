@@ -1,6 +1,5 @@
 """Recordings of many passes: the cost is linear in the number of steps, and equal passes share a picture."""
 
-import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -15,7 +14,6 @@ from shown import outline, unpack_chunk
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.group_boxes import find_bar_height
 from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.html_page import page
@@ -161,30 +159,6 @@ def test_an_output_has_the_pictures_of_the_first_passes_and_says_so(large: Trace
     pictures = {name for name in content["chunks"] if name.endswith("/")}
     assert pictures == {*(f"{pass_id}/" for pass_id in range(MAX_VISIBLE_BOXES)), "199/"}
     assert f"the first {MAX_VISIBLE_BOXES} boxes" in content["notes"][-1]
-
-
-# -- all passes as one stack
-
-
-def test_a_bar_of_the_stack_of_passes_shows_the_norm_of_all_leaf_gradients() -> None:
-    trace = cached_trace(record_training, 3)._data
-    content = TraceContent.of(trace).content()
-    bars = unpack_chunk(content, outline(content)["overview"])["stacks"]["passes"]
-    assert [bar["view"] for bar in bars] == ["0/", "1/", "2/"] == outline(content)["views"]
-    assert [bar["spans"] for bar in bars] == [
-        [(trace.lookup.steps(pass_id)[0], trace.lookup.steps(pass_id)[-1])] for pass_id in range(3)
-    ]
-    norms = [
-        math.hypot(*(step.after.norm for step in trace.steps if step.pass_id == at and at_leaf(step)))
-        for at in range(3)
-    ]
-    heights = [bar["heights"][-1][1] for bar in bars]
-    assert heights == [find_bar_height(norm, [*map(math.log10, norms)]) for norm in norms]
-
-
-def at_leaf(step: hv.Step) -> bool:
-    """Whether a gradient arrives at a leaf in this step."""
-    return step.kind == "arrive" and step.trace.ops[step.row.node] == "AccumulateGrad"
 
 
 def test_an_unknown_group_or_pass_raises_keyerror(large: TraceContent) -> None:

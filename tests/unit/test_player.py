@@ -72,7 +72,7 @@ def layer_of(player: Player) -> str:
 
 def test_the_arrows_of_a_view_name_the_boxes_between_which_gradients_are_sent(player: Player) -> None:
     trace, view = recorded(), unpack_chunk(player.content, "0/")
-    sent = {(ids.node_id(start), ids.node_id(end)) for (start, _), (end, _) in trace._data.edges.items()}
+    sent = {(ids.box_id("node", start), ids.box_id("node", end)) for (start, _), (end, _) in trace._data.edges.items()}
     assert {*view["arrows"].values()} == sent
     assert {*view["arrows"]} <= ids_in(player.content["svgs"][0])
 
@@ -84,7 +84,7 @@ def test_the_layer_of_tensors_contains_every_id_marked_by_the_frames(player: Pla
     for step in shown_steps(player.content):
         assert set(step["on"]) <= shown
         # There, a node's gradient is shown on arrows and pins only.
-        assert {spot for spot in step["texts"] if spot != ids.gradient_id(spot.partition("-")[0])} <= shown
+        assert {spot for spot in step["texts"] if spot != ids.part_id("gradient", spot.partition("-")[0])} <= shown
 
 
 def test_a_large_graph_has_no_layer_of_tensors() -> None:

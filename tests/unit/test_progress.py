@@ -11,7 +11,6 @@ import torch
 
 import hookviz as hv
 from hookviz.support import progress as progress_module
-from hookviz.support.progress import show_progress_with
 from hookviz.what_if import whatif
 from tests.unit.test_whatif import a_to_e
 
@@ -29,6 +28,14 @@ def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "INTERVAL", 0)
 
 
+@pytest.fixture
+def lines(no_delay: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a notebook shows, one line in place of the other."""
+    lines: list[str] = []
+    monkeypatch.setattr(progress_module, "_make_notebook_line", lambda: lines.append)
+    return lines
+
+
 def run_once() -> None:
     x = torch.tensor(3.0, requires_grad=True)
     x.register_hook(lambda grad: grad * 10)
@@ -44,8 +51,7 @@ def test_a_terminal_shows_one_line_and_clears_it(no_delay: None, monkeypatch: py
     assert output.split("\r")[-2:] == [" " * max(map(len, output.split("\r"))), ""]
 
 
-def test_an_interrupt_clears_the_line(no_delay: None) -> None:
-    lines: list[str] = []
+def test_an_interrupt_clears_the_line(lines: list[str]) -> None:
     runs: list[None] = []
 
     def interrupt_the_third_run() -> None:
@@ -54,7 +60,7 @@ def test_an_interrupt_clears_the_line(no_delay: None) -> None:
         if len(runs) == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), show_progress_with(lines.append):
+    with pytest.raises(KeyboardInterrupt):
         whatif(interrupt_the_third_run)
     assert without_bars(lines) == WHATIF_LINES[:1] and lines[-1] == ""
 
@@ -70,24 +76,17 @@ def without_bars(lines: list[str]) -> list[str]:
     return [" ".join(line.split()[: line.split().index("of") + 2]) for line in lines if line]
 
 
-def test_a_what_if_counts_its_runs_and_then_the_parts_of_the_player(no_delay: None) -> None:
-    lines: list[str] = []
-    with show_progress_with(lines.append):
-        whatif(a_to_e).content()
+def test_a_what_if_counts_its_runs_and_then_the_parts_of_the_player(lines: list[str]) -> None:
+    whatif(a_to_e).content()
     assert without_bars(lines) == WHATIF_LINES
     assert lines.count("") == 2 and lines[-1] == ""
 
 
-def test_large_graphs_show_progress(no_delay: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_module, "MIN_COUNT", 3)
+def test_large_graphs_show_progress(lines: list[str]) -> None:
     y = x = torch.tensor(3.0, requires_grad=True)
     for _ in range(3):
         y = y * 2
-    lines: list[str] = []
-    with show_progress_with(lines.append):
-        hv.hooks(x * 2)  # too small
-        assert lines == []
-        hv.hooks(x * y)
+    hv.hooks(x * y)
     labels = [line.rpartition(" of ")[0] for line in without_bars(lines)]
     assert {line.rpartition(": ")[0] for line in labels} == {"Looking for hooks on nodes"}
     counts = [line.split(": ")[1].split(" of ") for line in without_bars(lines)]

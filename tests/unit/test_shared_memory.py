@@ -30,7 +30,7 @@ def test_both_boxes_name_each_other_from_the_edit_on() -> None:
     assert isinstance(boxes["c"], Box) and boxes["c"].memory == "same memory as d"
     assert boxes["d"].memory == "same memory as c"
     (edit,) = [step.index for step in trace.steps if step.kind == "tensor_hook"]
-    written = {index for index, mark in scene.marks.items() if ids.memory_id(boxes["c"].id) in mark.texts}
+    written = {index for index, mark in scene.marks.items() if ids.part_id("memory", boxes["c"].id) in mark.texts}
     assert written == {edit} and {box for box in boxes if boxes[box].memory} == {"c", "d"}
     assert "same memory as d" not in trace.figure(edit - 1).svg() and "same memory as d" in trace.figure(edit).svg()
 

@@ -28,7 +28,6 @@ def full_content(trace: hv.Trace) -> Content:
 
 def reasons_at_pins(content: Content) -> list[str]:
     views = [view for view in content["chunks"].values() if isinstance(view, dict) and "pins" in view]
-    views = [view for view in views if not view["internal"]]  # type: ignore[typeddict-item]
     pins = [pin for view in views for pin in view["pins"].values()]  # type: ignore[typeddict-item]
     return [pin["reason"] for pin in pins if "reason" in pin]
 

@@ -112,7 +112,7 @@ class BoxTree:
 
     def make_group(self, kind: str, members: "list[Member]") -> Group:
         """Make a group of a kind (``part``, ``round``, ``stack``) with the given members."""
-        group = Group(ids.group_id(self.group_count), kind, members)
+        group = Group(ids.box_id("group", self.group_count), kind, members)
         self.group_count += 1
         self.groups.append(group)
         return group
@@ -123,7 +123,7 @@ class BoxTree:
         for call in sorted(self.graph.frames):
             parent = self.trace.calls[first_runs.get(call, call)].parent
             self.calls[call] = Group(
-                ids.call_id(call), "call", [], self.root if parent is None else self.calls[parent], call
+                ids.box_id("call", call), "call", [], self.root if parent is None else self.calls[parent], call
             )
         for node in self.nodes:
             (self.calls[self.calls_of_nodes[node]] if node in self.calls_of_nodes else self.root).members.append(node)

@@ -19,9 +19,6 @@ MAX_BOXES_BESIDE_MODEL = 6
 MAX_OPENED = 12
 """Calls in the opened group are opened at once as long as the group has no more boxes than this, which fit a screen."""
 
-INTERNAL = "+"
-"""What the name of a picture ends with in which the nodes that nobody wrote have boxes as well."""
-
 MAX_AROUND = 6
 """The maximum number of boxes that a level shows around the one that is opened; boxes far from it are joined."""
 
@@ -88,7 +85,7 @@ class Surroundings:
         """Join ``members`` unless they are fewer than two; ``side`` tells apart the groups around one ``child``."""
         if len(members) < 2:
             return members
-        group_id = ids.group_id(self._first_number + 4 * self._numbers[child] + side)
+        group_id = ids.box_id("group", self._first_number + 4 * self._numbers[child] + side)
         if group_id not in self._joined:
             self._joined[group_id] = Group(group_id, kind, members, level)
         return [self._joined[group_id]]
@@ -208,7 +205,7 @@ class Views:
     """All views of one pass; each is made when it is first needed."""
 
     def __init__(self, graph: VisibleGraph) -> None:
-        self.tree, self._suffix = BoxTree(graph), INTERNAL if graph.is_internal else ""
+        self.tree = BoxTree(graph)
         stack_equal_calls(self.tree)
         stack_rounds(self.tree)
         self.tree.split_levels()
@@ -246,7 +243,7 @@ class Views:
 
     def name_view(self, group: Group) -> str:
         """Return the name of the picture in which ``group`` is opened: ``0/m3``."""
-        return f"{self.tree.pass_id}/{group.id}{self._suffix}"
+        return f"{self.tree.pass_id}/{group.id}"
 
     def linked_view(self, group: Group) -> str:
         """Return the name of the picture that opens a closed box: of a stack, that of its first member."""

@@ -10,12 +10,10 @@ import { MOVEMENTS, makeDriver } from "./common/driver.js";
 import { makeFindings, makeNotes } from "./panel/findings.js";
 import { makeFiringsTable } from "./panel/firings_table.js";
 import { limitHeightInFrame } from "./host/frame_height.js";
-import { warnAboutMissingGlyphs } from "./host/glyphs.js";
 import { makeHelpDialog } from "./panel/help_dialog.js";
 import { handleKeys, makeEscape } from "./host/keyboard_focus.js";
 import { sayWith } from "./common/labels.js";
 import { tagOf } from "./host/language_switch.js";
-import { rememberNumbers, rollValues } from "./picture/motion_roll.js";
 import { Panel } from "./panel/panel.js";
 import { titlePins } from "./picture/pin_titles.js";
 import { makePictures } from "./compare/side_by_side.js";
@@ -83,7 +81,7 @@ function makeRoot(model) {
   // JupyterLab handles shortcuts in the capture phase, before our listeners; only this attribute suppresses them.
   // reveal.js would turn the slide on a swipe, which moves a large picture here.
   const quiet = { "data-lm-suppress-shortcuts": true, "data-prevent-swipe": true };
-  return makeElement("div", "hv-player", "", { "data-hv": "player", tabindex: 0, role: "region", "aria-label": label, ...quiet });
+  return makeElement("div", "hv-player", "", { tabindex: 0, role: "region", "aria-label": label, ...quiet });
 }
 
 /**
@@ -98,15 +96,12 @@ function loadPlayer(root, model) {
     if (signal.aborted) return;
     const holder = focusedElement(root);
     const key = root.contains(holder) ? (holder?.dataset.key ?? "") : null;
-    rememberNumbers(root, model);
     root.lang = tagOf(loaded.content.language);
     root.replaceChildren();
     root.classList.toggle("hv-has-views", loaded.content.grouped);
     namePlayer(root, loaded, signal);
     if (loaded.runs.length) buildPlayer(root, model, loaded, signal);
     else root.append(makeElement("p", "hv-empty", loaded.say("empty")), makeNotes(allNotes(loaded)));
-    warnAboutMissingGlyphs(root, loaded.content.language);
-    rollValues(root, model);
     const next = key === null ? null : (root.querySelector(`[data-key="${key}"]`) ?? root);
     /** @type {HTMLElement | null} */ (next)?.focus({ preventScroll: true });
   }).catch((error) => reportFailure(root, error));
@@ -137,19 +132,19 @@ function buildPlayer(root, model, loaded, signal) {
   const context = { model, content: loaded.content, fetchChunk: loaded.fetchChunk, say, run, baseline, root, driver, signal };
   const panel = new Panel(context);
   const timeline = makeTimeline(context);
-  const pictures = makePictures(context, { showMessage: (text) => panel.showMessage(text), onShow: timeline.show });
+  const pictures = makePictures(context, (text) => panel.showMessage(text));
   const firings = makeFiringsTable(context);
   const [predict, breakpoints] = [new Predict(context, panel), new Breakpoints(context, panel)];
   const [switches, room] = [makeSwitches(context, panel), new Room(context, panel, predict)];
   const plots = makePlotsDialog(context);
-  const menu = makeViewMenu(context, panel, [...[timeline.tools ?? []].flat(), ...plots.button]);
+  const menu = makeViewMenu(context, panel, plots.button);
   const [findings, help, contents] = [makeFindings(context, panel), makeHelpDialog(context), new Contents(context, panel)];
   const actions = {
     ...movementActions(context, pictures.openBox),
     help: help.toggle,
     ...makeEscape(context, panel).actions,
     ...plots.actions,
-    ...[predict, room, breakpoints, menu, switches, pictures, timeline, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
+    ...[predict, room, breakpoints, menu, switches, pictures, findings].reduce((all, part) => ({ ...all, ...part.actions }), {}),
   };
   const act = makeActor(context, actions, (key) => predict.isAsking || panel.showMessage(say(key)));
   const share = makeShareMenu(context, panel);

@@ -1,7 +1,5 @@
 // Unpacks the plain data that compression.py packed.
 
-export const canUnpack = () => Boolean(globalThis.DecompressionStream);
-
 /**
  * @param {string} text
  * @returns {Promise<any>}

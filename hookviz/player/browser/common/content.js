@@ -52,8 +52,8 @@ async function loadRun(run, content, fetchChunk) {
     if (typeof sent !== "string") fillIn(number, /** @type {StepsChunk} */ (sent));
   }
   const { label, notes, firings, silent, summary } = run;
-  const { views, pass_numbers: passNumbers, losses, overview } = outline;
-  return { label, notes, firings, silent, summary, steps, views, passNumbers, losses, overview, fetchWords };
+  const { views, pass_numbers: passNumbers, losses } = outline;
+  return { label, notes, firings, silent, summary, steps, views, passNumbers, losses, fetchWords };
 }
 
 /**

@@ -20,13 +20,10 @@ export const KEYS = {
   "=": "zoomIn",
   "-": "zoomOut",
   z: "fit",
-  ".": "closer",
-  ",": "farther",
   p: "predict",
   r: "room",
   b: "breakpoint",
   t: "tensors",
-  n: "nodes",
   l: "large",
   f: "full",
   w: "findings",
@@ -34,7 +31,6 @@ export const KEYS = {
   u: "leaveBox",
   c: "norms",
   v: "plots",
-  g: "group",
   s: "split",
   Escape: "escape",
   ...Object.fromEntries(DIGITS.map((digit) => [digit, `digit${digit}`])),
@@ -63,8 +59,6 @@ export const HELP = [
   ["plots", "plots"],
   ["fit", "fit"],
   ["picture", "zoomIn"],
-  ["zoom", "closer"],
-  ["group", "group"],
   ["large", "large"],
   ["full", "full"],
   ["help", "help"],
@@ -104,7 +98,7 @@ export const isComposing = (event) => Boolean(event.isComposing) || event.keyCod
 
 /** The characters of keys that have neither a letter nor a digit, on a US keyboard. */
 /** @type {{ [code: string]: string }} */
-const KEYS_BY_CODE = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Period: ".", Comma: ",", Space: " " };
+const KEYS_BY_CODE = { BracketLeft: "[", BracketRight: "]", Slash: "/", Minus: "-", Equal: "=", Space: " " };
 /** @type {{ [code: string]: string }} */
 const SHIFTED_KEYS = { Slash: "?", Equal: "+" };
 const LATIN = /^[\p{Script=Latin}0-9]$/u;

@@ -105,8 +105,6 @@ export interface Outline {
   pass_numbers: number[];
   /** The number at which each pass starts; empty if it is not known. */
   losses: string[];
-  /** The name of the picture of all passes; empty if there is only one pass, or another run. */
-  overview: string;
 }
 
 /** The words of ``CHUNK_SIZE`` steps; the last chunk may have fewer. */
@@ -171,10 +169,6 @@ export interface View {
   visible_steps: [number, number][];
   /** (name, title) of each picture on the path from the top-level picture to this one. */
   breadcrumbs: [string, string][];
-  /** Whether nodes that nobody wrote have boxes in this picture. */
-  internal: boolean;
-  /** The name of the picture of the same with those nodes, or without them; empty if none is hidden. */
-  counterpart: string;
 }
 
 /** The search index: a column for each field of ``search_index.Entry``. */
@@ -217,8 +211,22 @@ export interface SilentHook {
   reason: string;
 }
 
+/** What is known of the hooks of a run. */
+export interface HookFields {
+  firings: FiringRow[];
+  /** The steps in which a hook changed something. */
+  changing: number[];
+  silent: SilentHook[];
+  /** How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks. */
+  summary: string[];
+}
+
 /** One recorded run: an overview of its steps, its table of firings and its pictures. */
 export interface RunContent {
+  firings: FiringRow[];
+  changing: number[];
+  silent: SilentHook[];
+  summary: string[];
   /** The name of the run; empty if there is only one. */
   label: string;
   /** The index of the run that this one is compared with. */
@@ -229,16 +237,10 @@ export interface RunContent {
   outline: Outline | string;
   /** For each step the index of its words among the words of all runs; None if each step has its own. */
   word_indices: number[] | null;
-  firings: FiringRow[];
-  /** The steps in which a hook changed something. */
-  changing: number[];
-  silent: SilentHook[];
-  /** How many calls of hooks changed something, looked, and which hooks did not fire; empty without hooks. */
-  summary: string[];
   /** The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows. */
   picture: number;
-  /** The title of its last pass; missing if it has only one. */
-  last_pass?: string;
+  /** The title of its last pass; empty if it has only one. */
+  last_pass: string;
 }
 
 /** A hook: its name, location and source. */
@@ -295,8 +297,6 @@ export interface Content {
   svgs: string[];
   /** Whether boxes are collapsed into groups, which can be opened. */
   grouped: boolean;
-  /** Whether there are also pictures with the nodes that nobody wrote; if not, each ``View.counterpart`` is moot. */
-  internal: boolean;
   /** The pictures with the tensors; empty if there are none. */
   layers: string;
   /** The names of the plots; the chunks ``plot0`` … hold them, or the kernel draws them. */
@@ -342,8 +342,6 @@ export interface PlayerState {
   breakpoints: number[];
   large: boolean;
   tensors: boolean;
-  /** Whether the pictures show internal nodes. */
-  nodes: boolean;
   norms: boolean;
   /** The index of the run that is shown. */
   shown: number;
@@ -367,7 +365,6 @@ export interface PageState {
   breakpoints: number[];
   large: boolean;
   tensors: boolean;
-  nodes: boolean;
   norms: boolean;
   shown: number;
   flipped: boolean;

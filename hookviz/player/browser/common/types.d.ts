@@ -57,7 +57,6 @@ export interface LoadedRun {
   /** The number at which each pass starts; empty if it is not known. */
   losses: string[];
   /** The name of the picture of all passes; empty if there is only one pass, or another run. */
-  overview: string;
   /** Fetches the words of a step; resolves to whether they exist. */
   fetchWords(step: number): Promise<boolean>;
 }
@@ -121,12 +120,6 @@ export interface Scale {
   high: number;
   from: number;
   to: number;
-}
-
-/** A box of the picture on the timeline. */
-export interface Band {
-  title: string;
-  spans: [number, number][];
 }
 
 export type { View };

@@ -5,20 +5,20 @@ import { PicturePane } from "../picture/picture_pane.js";
 import { SearchField } from "../panel/search_field.js";
 import { switchState } from "./switches.js";
 
-/** @import { Actions, Band, Context } from "../common/types" */
+/** @import { Actions, Context } from "../common/types" */
 
 /** Actions that change how a picture is shown: both pictures follow. */
 const VIEW_ACTIONS = ["fit", "zoomIn", "zoomOut", "panLeft", "panRight", "panUp", "panDown"];
 
 /**
  * @param {Context} context
- * @param {{ showMessage: (text: string) => void, onShow: (bands: Band[]) => void }} options
+ * @param {(text: string) => void} showMessage
  */
-export function makePictures(context, { showMessage, onShow }) {
+export function makePictures(context, showMessage) {
   const { model, root, run, baseline } = context;
   const isSplit = Boolean(baseline && model.get("split"));
   root.classList.toggle("hv-split", isSplit);
-  const main = new PicturePane(context, { run, baseline, strikesOldTexts: !isSplit, showMessage, onShow, ...switchState(context) });
+  const main = new PicturePane(context, { run, baseline, strikesOldTexts: !isSplit, showMessage, ...switchState(context) });
   const search = new SearchField(context, main.head, (name) => main.enter(name));
   main.head.append(search.button);
   /** @type {Actions} */
@@ -27,7 +27,7 @@ export function makePictures(context, { showMessage, onShow }) {
     return { pane: main.pane, paint: (/** @type {number} */ step) => main.paint(step), openBox: () => main.follow(true), actions };
   }
   const nowhere = { isSwitch: () => false, isOff: () => false };
-  const otherRun = { run: baseline, baseline: run, onShow: () => {}, ...nowhere };
+  const otherRun = { run: baseline, baseline: run, ...nowhere };
   const other = new PicturePane(context, { ...otherRun, strikesOldTexts: false, showMessage });
   const pane = makeElement("div", "hv-pair");
   const [before, after] = [baseline, run].map(({ label }) => label);

@@ -40,7 +40,7 @@ export function makeCards(cards, before, sign) {
  */
 function makeCard({ role, label, amounts }, was, largest) {
   const several = amounts.length > 1 ? " hv-several" : "";
-  const card = makeElement("div", `hv-card hv-${role}${several}`, "", { "data-hv": role });
+  const card = makeElement("div", `hv-card hv-${role}${several}`);
   const title = makeElement("div", "hv-label");
   appendNames(title, label);
   card.append(title);

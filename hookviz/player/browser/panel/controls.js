@@ -21,8 +21,6 @@ const BUTTONS = {
   last: ["M-6,-6L3,0L-6,6zM6,-6V6", "End", false],
   play: [AHEAD, "Space", false],
 };
-/** The names by which scripts that measure find the buttons. @type {{ [action: string]: string }} */
-const MARKS = { nextHook: "next-hook", next: "next-step" };
 
 /**
  * Makes the buttons. A press carries out the same action as the key.
@@ -42,7 +40,6 @@ export function makeControls({ say, run, signal }, act, others) {
       const [icon, key, isWritten] = BUTTONS[action];
       const button = makeTextButton("", () => act(action), signal);
       button.classList.add(`hv-button-${action}`);
-      if (action in MARKS) button.dataset.hv = MARKS[action];
       if (isWritten || (action === "play" && !hasHooks)) button.append(makeElement("span", "hv-button-text"));
       button.append(makeShape(icon, "hv-icon"));
       if (isWritten) button.append(makeElement("kbd", "", key));

@@ -34,7 +34,6 @@ export class Panel {
   constructor(context) {
     this.context = context;
     this.pane = makeRegion("hv-panel", context.say("panel"));
-    this.pane.dataset.hv = "panel";
     /** The text for screen readers. */
     this.liveRegion = makeElement("div", "hv-heard", "", { "aria-live": "polite" });
     /** A note about the keyboard, after Escape. */

@@ -11,44 +11,35 @@ import { hasLayers } from "../picture/picture_pane.js";
 /** @type {[number, string][]} */
 const SPEEDS = [[0.5, "speed_half"], [1, "speed_one"], [2, "speed_two"], [4, "speed_four"]];
 /** The entries: their names, their keys, and the texts of the list of keys that explain them. */
-/** @type {["tensors" | "nodes" | "norms" | "large" | "full", string, string][]} */
+/** @type {["tensors" | "norms" | "large" | "full", string, string][]} */
 const SWITCHES = [
-  ["tensors", "T", "does_layers"], ["nodes", "N", "does_layers"], ["norms", "C", "does_norms"],
-  ["large", "L", "does_large"], ["full", "F", "does_full"],
+  ["tensors", "T", "does_layers"], ["norms", "C", "does_norms"], ["large", "L", "does_large"], ["full", "F", "does_full"],
 ];
 
 /**
  * @param {Context} context
  * @param {Panel} panel
- * @param {HTMLElement[]} tools of the timeline
+ * @param {HTMLElement[]} plots the button that opens them
  */
-export function makeViewMenu(context, panel, tools) {
+export function makeViewMenu(context, panel, plots) {
   const { model, say, root, driver, signal } = context;
   const pane = makeElement("details", "hv-view hv-drawer");
   const menu = makeElement("div", "hv-menu", "", { role: "group", "aria-label": say("view") });
-  const missing = missingPictures(context);
-  // There is no picture with both.
-  /** @param {"tensors" | "nodes"} name */
-  const togglePictures = (name) => {
-    const isOn = !model.get(name);
-    if (missing[name]) panel.showMessage(missing[name]);
-    else driver.setTraits({ tensors: isOn && name === "tensors", nodes: isOn && name === "nodes" });
-  };
+  const missing = hasLayers(context) ? "" : say("no_layers");
   /** @type {Actions} */
   const actions = {
-    tensors: () => togglePictures("tensors"),
-    nodes: () => togglePictures("nodes"),
+    tensors: () => (missing ? panel.showMessage(missing) : driver.setTraits({ tensors: !model.get("tensors") })),
     norms: () => driver.setTraits({ norms: !model.get("norms") }),
     large: () => driver.setTraits({ large: !model.get("large") }),
     full: () => toggleFullScreen(root, () => panel.showMessage(say("no_full"))),
   };
   const buttons = SWITCHES.map(([name, key]) => addKeyHint(makeTextButton(say(`${name}`), actions[name], signal), key));
   SWITCHES.forEach(([name, key, about], i) => {
-    const reason = name === "tensors" || name === "nodes" ? missing[name] : "";
+    const reason = name === "tensors" ? missing : "";
     setAttributes(buttons[i], reason ? { "aria-disabled": true, title: reason } : { title: `${say(about)} (${key})` });
   });
   pane.append(makeElement("summary", "hv-button", say("view"), { "data-key": "view" }), menu);
-  menu.append(...tools, ...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
+  menu.append(...plots, ...buttons, makeSpeeds(context), ...[makeLanguageSwitch(context, panel) ?? []].flat());
   closeOnLeaving(pane, root, signal);
   const paint = () => {
     root.classList.toggle("hv-large", Boolean(model.get("large")));
@@ -56,22 +47,10 @@ export function makeViewMenu(context, panel, tools) {
       setAttributes(buttons[i], { "aria-pressed": name === "full" ? isFullScreen(root) : Boolean(model.get(name)) });
     });
   };
-  driver.onChange("change:large change:tensors change:nodes change:norms", paint);
+  driver.onChange("change:large change:tensors change:norms", paint);
   listen(root, "fullscreenchange", paint, signal);
   paint();
   return { pane, actions };
-}
-
-/**
- * Returns why there are no pictures with tensors, or with internal nodes; empty texts if there are.
- * @param {Context} context
- */
-function missingPictures(context) {
-  const { content, say } = context;
-  return {
-    tensors: hasLayers(context) ? "" : say(context.content.layers ? "old_browser" : "no_layers"),
-    nodes: content.internal ? "" : say(content.grouped ? "no_internal" : "none_internal"),
-  };
 }
 
 /**

@@ -18,17 +18,10 @@ const EASING = "cubic-bezier(.45, .05, .35, 1)";
 const arrowPoints = new WeakMap();
 
 /** Whether the user and the page allow motion. */
-export const isMotionWanted = () => !document.hidden && !prefersReducedMotion();
-
-/**
- * Makes a text that is only seen: as generated content it is no text of the page, which has the number already.
- * @param {"span" | "s"} tag
- * @param {string} text
- */
-export const makeMotionText = (tag, text) => makeElement(tag, "", "", { "data-text": escapeBidi(text) });
+const isMotionWanted = () => !document.hidden && !prefersReducedMotion();
 
 /** A layer over a picture, in the units of its viewBox, with the animations that run on it. */
-export class MotionLayer {
+class MotionLayer {
   /**
    * @param {Picture} picture
    * @param {number} ratio pixels a unit
@@ -133,12 +126,11 @@ export class Motion {
 
   /**
    * Shows the animations of a layer, and removes it when they have ended.
-   * @param {MotionLayer | null} layer
+   * @param {MotionLayer} layer
    */
-  show(layer) {
+  #show(layer) {
     this.finish();
     this.#layer = layer;
-    if (!layer) return;
     layer.attach();
     Promise.allSettled(layer.animations.map((animation) => animation.finished)).then(() => {
       if (this.#layer === layer) this.finish();
@@ -202,7 +194,7 @@ export class Motion {
     const { speed } = driver.position();
     for (const { trip, points } of trips) addPill(layer, picture, trip, points, speed);
     if (plan.light) lightLine(layer, root, plan.light, speed);
-    this.show(layer);
+    this.#show(layer);
   }
 }
 
@@ -215,7 +207,8 @@ export class Motion {
  */
 function addPill(layer, { elements }, { number, look, from, start, length, reveals }, points, speed) {
   const pill = makeElement("div", `hv-pill ${look}`);
-  const text = makeMotionText("span", number);
+  // Generated content is no text of the page, which has the number already.
+  const text = makeElement("span", "", "", { "data-text": escapeBidi(number) });
   text.classList.toggle("hv-dot", !number);
   pill.append(text);
   layer.ground.append(pill);

@@ -43,14 +43,12 @@ export class Picture {
     this.elements = moveIds(svg);
     this.size = measureSvg(svg);
     svg.querySelectorAll(".hv-node, .hv-edge, .hv-module, .hv-fold").forEach(addOutlines);
-    svg.querySelectorAll(".hv-pin-label").forEach((label) => setAttributes(label, { "data-hv": "hook-name" }));
-    svg.querySelectorAll(".hv-pin-value").forEach((value) => setAttributes(value, { "data-hv": "hook-value" }));
     this.#markPins(options);
-    this.#paint = makePainter(this, options);
+    this.paint = makePainter(this, options);
   }
 
-  /** @type {(step: number, known: number) => void} */
-  #paint;
+  /** Shows a step. @type {(step: number) => void} */
+  paint;
 
   /** @param {PictureOptions} options */
   #markPins({ isSwitch, isOff }) {
@@ -61,29 +59,6 @@ export class Picture {
       pin.classList.toggle("hv-switch-pin", isSwitch(hook));
       pin.classList.toggle("hv-off", isOff(hook));
     }
-  }
-
-  /**
-   * Shows a step.
-   * @param {number} step
-   * @param {number} known the step up to which texts are written
-   */
-  paint(step, known) {
-    this.#paint(step, known);
-    this.#nameHook();
-  }
-
-  /** @type {Element | null} */
-  #namedHook = null;
-
-  /** Names the hook that fires, for scripts that measure what is in sight. */
-  #nameHook() {
-    const { hookNow } = this;
-    if (hookNow === this.#namedHook) return;
-    this.#namedHook?.removeAttribute("data-hv");
-    this.#namedHook = hookNow;
-    if (!hookNow) return;
-    hookNow.setAttribute("data-hv", "hook-now");
   }
 
   /** @type {Map<Element, Rect>} */
@@ -174,7 +149,7 @@ export class Picture {
 
   /** Where the frame lies that is opened here; null if what is opened, as a part of a long row, has none. */
   get #openedRect() {
-    // The name of a picture is the pass and what is opened: "0/m3", or with internal nodes "0/m3+".
+    // The name of a picture is the pass and what is opened: "0/m3".
     const id = this.view.breadcrumbs.at(-1)?.[0].match(/[/](\w+)/)?.[1];
     const frame = this.elements.get(id ?? "");
     return frame ? this.rectOf(frame) : null;
@@ -324,15 +299,11 @@ function addOutlines(element) {
  * Returns a function that paints the picture at a step. It changes only what differs from the step before.
  * @param {Picture} picture
  * @param {PictureOptions} options
- * @returns {(step: number, known: number) => void}
+ * @returns {(step: number) => void}
  */
 function makePainter({ view, elements }, options) {
-  const states = [makeStatePainter(elements, view), makeRelatedPainter(elements, view.related)];
-  const write = makeTextPainter(elements, view, options);
-  return (step, known) => {
-    for (const paint of states) paint(step);
-    write(known);
-  };
+  const painters = [makeStatePainter(elements, view), makeRelatedPainter(elements, view.related), makeTextPainter(elements, view, options)];
+  return (step) => painters.forEach((paint) => paint(step));
 }
 
 /**

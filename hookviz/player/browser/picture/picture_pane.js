@@ -1,6 +1,6 @@
 // The pane with the picture of the step: closed boxes open a picture of their inside, and breadcrumbs lead back.
 
-import { canUnpack, unpack } from "../common/compression.js";
+import { unpack } from "../common/compression.js";
 import { loadSvg } from "../common/content.js";
 import {
   closestTarget, findElement, focusedElement, listen, makeElement, reportFailure, setAttributes,
@@ -9,7 +9,6 @@ import { LARGEST_WHOLE, MARGIN } from "./camera.js";
 import { makeNormColors } from "./box_colors.js";
 import { makeLens } from "./minimap.js";
 import { Motion } from "./motion.js";
-import { rollPicture } from "./motion_roll.js";
 import { normScale } from "../common/norm_scale.js";
 import { Picture } from "./picture.js";
 import { makePictureTools } from "./picture_tools.js";
@@ -19,16 +18,13 @@ import { isWithin } from "../common/stepping.js";
 import { isFullScreen } from "../host/full_screen.js";
 import { makeStacks, memberAt } from "./stacks.js";
 import { Trail } from "./trail.js";
-import { placesOf, unfold } from "./unfolding.js";
 import { Viewport } from "./viewport.js";
 
-/** @import { StackBar, View } from "../common/payload" */
-/** @import { Actions, Band, Context, LoadedRun } from "../common/types" */
+/** @import { View } from "../common/payload" */
+/** @import { Actions, Context, LoadedRun } from "../common/types" */
 
 /** Closed boxes, which open where they stand: in another picture. The bars of a stack have their own. */
 const DOORS = ".hv-fold:not(.hv-stack)";
-/** The speed of playing, from which on boxes do not move when one opens. */
-const FAST_SPEED = 2;
 
 /**
  * Returns whether the reasons are hidden at a step: while predicting they would give answers away, until the end.
@@ -42,9 +38,8 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {string} name
  * @property {View} view
  * @property {Picture} picture
- * @property {Band[]} bands
  * @property {(step: number, isOn: boolean) => void} color
- * @property {(step: number, known: number) => void} paintStacks
+ * @property {(step: number) => void} paintStacks
  * @property {(step: number) => void} paintSigns
  * @property {(isOn: boolean) => void} showReasons shows or hides why hooks did not fire
  */
@@ -57,7 +52,6 @@ export const hidesReasons = ({ model, run }, step) => Boolean(model.get("predict
  * @property {(hook: number) => boolean} isSwitch
  * @property {(hook: number) => boolean} isOff
  * @property {(text: string) => void} showMessage shows a sentence in the panel
- * @property {(bands: Band[]) => void} onShow gets the boxes of each picture that is shown
  */
 
 /** The picture of one run. It listens to the model; its owner paints the step. */
@@ -74,7 +68,7 @@ export class PicturePane {
     this.scale = normScale(options.run.steps);
     this.trail = new Trail({ ...context, run: options.run }, (name) => this.enter(name));
     this.head = makeElement("div", "hv-top");
-    this.graph = makeElement("div", "hv-graph hv-art", "", { "data-hv": "picture" });
+    this.graph = makeElement("div", "hv-graph hv-art");
     this.pane = makeElement("div", "hv-views");
     this.head.append(this.trail.pane);
     const [view, fade] = [makeElement("div", "hv-view-port"), makeElement("div", "hv-fade")];
@@ -94,8 +88,6 @@ export class PicturePane {
     listen(context.root, "fullscreenchange", () => this.viewport.refresh(), signal);
     driver.onChange("change:norms change:predict", () => this.#paint());
     driver.onChange("change:tensors", () => this.current && this.enter(this.current.name));
-    // Other boxes may be open in the counterpart: the step stays in sight.
-    driver.onChange("change:nodes", () => this.#showCounterpart());
   }
 
   /** @type {ShownPicture | null} */
@@ -122,7 +114,7 @@ export class PicturePane {
       panRight: () => viewport.pan(1, 0),
       panUp: () => viewport.pan(0, -1),
       panDown: () => viewport.pan(0, 1),
-      ...(this.context.content.grouped || this.options.run.overview ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {}),
+      ...(this.context.content.grouped ? { enter: () => this.approach(), leaveBox: () => this.leave() } : {}),
     };
   }
 
@@ -131,54 +123,16 @@ export class PicturePane {
    * @param {number} step
    */
   paint(step) {
-    const { steps } = this.options.run;
+    const { steps, views } = this.options.run;
     const before = this.step;
     const isFirst = !this.#requested;
     this.step = step;
     this.trail.paint(step);
-    const leadsElsewhere = steps[step].picture !== steps[before].picture || this.#isOverview(this.#requested);
-    if (isFirst || (step !== before && leadsElsewhere)) this.enter(this.#passView);
+    if (isFirst || steps[step].picture !== steps[before].picture) this.enter(views[steps[step].picture]);
     this.#paint();
     if (step === before && !isFirst) return;
     this.motion.play(before, step);
     this.follow(steps[step].glyph === "hook");
-  }
-
-  /** The name of the top-level picture of the step's pass. */
-  get #passView() {
-    const { steps, views } = this.options.run;
-    return views[steps[this.step].picture];
-  }
-
-  /** @param {string | undefined} name */
-  #isOverview(name) {
-    return Boolean(name) && name === this.options.run.overview;
-  }
-
-  /** The step up to which gradients are shown. One chooses among all passes, so their picture shows all, except while predicting. */
-  get #knownStep() {
-    const showsAll = this.#isOverview(this.current?.name) && !this.context.model.get("predict");
-    return showsAll ? this.options.run.steps.length - 1 : this.step;
-  }
-
-  /**
-   * The names and titles of the pictures from the outermost to this one; if there are several passes, that of all is the first.
-   * @returns {[name: string, title: string][]}
-   */
-  get #path() {
-    const { overview } = this.options.run;
-    const crumbs = this.current?.view.breadcrumbs ?? [];
-    return overview ? [[overview, this.context.say("all_passes")], ...crumbs] : crumbs;
-  }
-
-  /**
-   * Shows the picture of a bar of a stack; if it stands for passes, goes to the first of them, or stays at the step in it.
-   * @param {StackBar} bar
-   */
-  #openBar({ view, spans }) {
-    if (!this.#isOverview(this.current?.name)) this.enter(view);
-    else if (isWithin(spans, this.step)) this.enter(this.#passView);
-    else this.context.driver.goTo(spans[0][0]);
   }
 
   /**
@@ -204,7 +158,7 @@ export class PicturePane {
    */
   async #findPicture(name, isDeep) {
     const { step, context: { fetchChunk } } = this;
-    let found = await this.#chooseCounterpart(name);
+    let found = name;
     let view = /** @type {View | null} */ (await fetchChunk(found));
     while (view && !isWithin(view.visible_steps, step)) {
       const around = view.breadcrumbs.at(-2);
@@ -250,12 +204,11 @@ export class PicturePane {
 
   #paint() {
     if (!this.current) return;
-    const known = this.#knownStep;
-    this.current.picture.paint(this.step, known);
-    this.current.color(known, Boolean(this.context.model.get("norms")));
-    this.current.paintStacks(this.step, known);
+    this.current.picture.paint(this.step);
+    this.current.color(this.step, Boolean(this.context.model.get("norms")));
+    this.current.paintStacks(this.step);
     this.current.showReasons(!hidesReasons(this.context, this.step));
-    this.current.paintSigns(known);
+    this.current.paintSigns(this.step);
     this.#paintElsewhere();
     this.viewport.reveal(this.current.picture.focus(this.step));
   }
@@ -270,13 +223,6 @@ export class PicturePane {
     this.#show(name).catch((error) => reportFailure(this.context.root, error));
   }
 
-  /** Shows the counterpart of the picture with or without internal nodes, where other boxes may be open around the step. */
-  #showCounterpart() {
-    if (!this.current) return;
-    const shown = this.#show(this.current.name);
-    shown.then(() => this.follow(true)).catch((error) => reportFailure(this.context.root, error));
-  }
-
   /** Moves closer to the step: opens the box that contains it, or leaves a picture that does not. */
   approach() {
     if (!this.current) return;
@@ -285,15 +231,15 @@ export class PicturePane {
       if (!this.leave()) this.options.showMessage(say("not_here"));
       return;
     }
-    const { view, name } = this.current;
-    const box = this.#isOverview(name) ? this.#passView : memberAt(view, this.step) ?? boxOfStep(view, this.step);
+    const { view } = this.current;
+    const box = memberAt(view, this.step) ?? boxOfStep(view, this.step);
     this.options.showMessage(box ? "" : say("no_box"));
     if (box) this.enter(box);
   }
 
   /** Shows the picture around this one; returns whether there is one. */
   leave() {
-    const around = this.#path.at(-2);
+    const around = this.current?.view.breadcrumbs.at(-2);
     this.options.showMessage(around ? "" : this.context.say("outermost"));
     if (around) this.enter(around[0]);
     return Boolean(around);
@@ -311,7 +257,6 @@ export class PicturePane {
     }
     const holder = focusedElement(root);
     const hadFocus = this.graph.contains(holder) || this.trail.hasCrumb(holder);
-    const places = this.current && !this.#isPlayingFast ? placesOf(this.current.picture) : null;
     this.current?.picture.holder.remove();
     this.current = shown;
     this.graph.append(shown.picture.holder);
@@ -320,27 +265,18 @@ export class PicturePane {
     if (hadFocus) root.focus({ preventScroll: true });
     this.#drawTrail();
     this.#announceSize();
-    shown.picture.paint(this.step, this.#knownStep);
+    shown.picture.paint(this.step);
     this.viewport.show(shown.picture);
     this.#paint();
-    if (places) unfold(places, shown.picture);
-    this.motion.show(rollPicture(root, this.context.model, shown.picture));
-    this.options.onShow(shown.bands);
     root.dispatchEvent(new Event("hv-drawn", { bubbles: true }));
   }
 
-  get #isPlayingFast() {
-    const { playing, speed } = this.context.driver.position();
-    return playing && speed >= FAST_SPEED;
-  }
-
   /**
-   * Makes a picture, or its counterpart with or without the internal nodes.
-   * @param {string} wanted
+   * Makes a picture.
+   * @param {string} name
    * @returns {Promise<ShownPicture | null>}
    */
-  async #makeElement(wanted) {
-    const name = await this.#chooseCounterpart(wanted);
+  async #makeElement(name) {
     const hasTensors = hasLayers(this.context) && Boolean(this.context.model.get("tensors"));
     const key = `${hasTensors} ${name}`;
     const cached = this.#cache.get(key);
@@ -349,29 +285,18 @@ export class PicturePane {
     const view = /** @type {View | null} */ (await fetchChunk(name));
     const markup = view && (await this.#markup(view, hasTensors));
     if (!view || !markup) return null;
-    const baseline = await this.#fetchBaselineView(name, view);
+    const baseline = await this.#fetchBaselineView(name);
     const { strikesOldTexts, isSwitch, isOff, run } = this.options;
     const label = say("graph");
     const picture = new Picture(markup, view, { label, say, baseline, strikesOldTexts, isSwitch, isOff });
     this.#makeLinks(picture);
-    const bands = Object.entries(view.spans).map(([id, spans]) => ({ spans, title: titleOf(picture.elements.get(id)) }));
     const color = makeNormColors(picture, run.steps, this.scale);
-    const paintStacks = makeStacks(picture, { open: (bar) => this.#openBar(bar), say, signal });
+    const paintStacks = makeStacks(picture, { open: (inside) => this.enter(inside), say, signal });
     const showReasons = makeSilentPins(picture, say, this.options.showMessage, signal);
     const paintSigns = makePinSigns(picture, run.steps);
-    const shown = { name, view, picture, bands, color, paintStacks, paintSigns, showReasons };
+    const shown = { name, view, picture, color, paintStacks, paintSigns, showReasons };
     this.#cache.set(key, shown);
     return shown;
-  }
-
-  /**
-   * Returns the name of a picture, or that of its counterpart if the user chose to see, or not to see, internal nodes.
-   * @param {string} name
-   */
-  async #chooseCounterpart(name) {
-    const view = /** @type {View | null} */ (await this.context.fetchChunk(name));
-    const hasInternal = this.context.content.internal && Boolean(this.context.model.get("nodes"));
-    return view && view.internal !== hasInternal && view.counterpart ? view.counterpart : name;
   }
 
   /**
@@ -388,17 +313,13 @@ export class PicturePane {
   /**
    * Fetches the same view of the baseline run.
    * @param {string} name
-   * @param {View} view
    * @returns {Promise<View | null>}
    */
-  async #fetchBaselineView(name, view) {
+  async #fetchBaselineView(name) {
     const { baseline, run } = this.options;
-    const { fetchChunk } = this.context;
-    const index = run.views.indexOf(view.internal ? view.counterpart : name);
+    const index = run.views.indexOf(name);
     if (!baseline || index < 0) return null;
-    const plain = /** @type {View | null} */ (await fetchChunk(baseline.views[index]));
-    if (!view.internal || !plain) return plain;
-    return /** @type {Promise<View | null>} */ (fetchChunk(plain.counterpart));
+    return /** @type {Promise<View | null>} */ (this.context.fetchChunk(baseline.views[index]));
   }
 
   /** @param {Picture} picture */
@@ -430,7 +351,7 @@ export class PicturePane {
 
   #drawTrail() {
     if (!this.current) return;
-    const path = this.#path;
+    const path = this.current.view.breadcrumbs;
     this.trail.draw(path);
     // If there is only one picture, its title is not needed.
     this.head.hidden = path.length < 2 && this.options.run.views.length < 2 && !Object.keys(this.current.view.links).length;
@@ -460,7 +381,7 @@ export class PicturePane {
  * Returns whether there are pictures with the tensors.
  * @param {Context} context
  */
-export const hasLayers = ({ content }) => Boolean(content.layers && canUnpack());
+export const hasLayers = ({ content }) => Boolean(content.layers);
 
 /**
  * Returns the name of the picture that an element opens; undefined if none.
@@ -491,5 +412,5 @@ function boxOfStep({ spans, links, pins, steps }, step) {
   return box && links[box];
 }
 
-/** @param {Element | undefined} box */
-const titleOf = (box) => (box ? (findElement(box, "text").textContent ?? "") : "");
+/** @param {Element} box */
+const titleOf = (box) => findElement(box, "text").textContent ?? "";

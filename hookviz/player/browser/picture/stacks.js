@@ -43,7 +43,7 @@ export function memberAt({ stacks }, step) {
 
 /**
  * @typedef {object} Options
- * @property {(bar: StackBar) => void} open shows the picture of a bar
+ * @property {(name: string) => void} open shows a picture
  * @property {Say} say
  * @property {AbortSignal} signal
  */
@@ -52,7 +52,7 @@ export function memberAt({ stacks }, step) {
  * Makes the stacks of a picture; returns a function that shows a step.
  * @param {Picture} picture
  * @param {Options} options
- * @returns {(step: number, known: number) => void}
+ * @returns {(step: number) => void}
  */
 export function makeStacks(picture, options) {
   const stacks = Object.entries(picture.view.stacks).flatMap(([id, bars]) => {
@@ -61,7 +61,7 @@ export function makeStacks(picture, options) {
   });
   // Screen readers do not reach elements inside of an image.
   if (stacks.length) picture.svg.setAttribute("role", "group");
-  return (step, known) => stacks.forEach((stack) => stack.paint(step, known));
+  return (step) => stacks.forEach((stack) => stack.paint(step));
 }
 
 /** @param {number} length */
@@ -90,19 +90,15 @@ class Stack {
   }
 
   #step = -1;
-  #known = -1;
 
-  /**
-   * @param {number} step
-   * @param {number} known the step up to which bars are raised
-   */
-  paint(step, known) {
-    if (step === this.#step && known === this.#known) return;
-    [this.#step, this.#known] = [step, known];
+  /** @param {number} step */
+  paint(step) {
+    if (step === this.#step) return;
+    this.#step = step;
     const at = barAt(this.bars, step);
     const hasFocus = this.box.matches(":focus-within");
     this.rects.forEach((rect, i) => {
-      this.#paintHeight(i, heightAt(this.bars[i].heights, known));
+      this.#paintHeight(i, heightAt(this.bars[i].heights, step));
       rect.classList.toggle("hv-bar-now", isWithin(this.bars[i].spans, step));
       if (!hasFocus) rect.setAttribute("tabindex", i === at ? "0" : "-1");
     });
@@ -134,7 +130,7 @@ class Stack {
     const isBeside = event.clientY < top || event.clientY > bottom;
     const distances = places.map(({ left, right }) => Math.abs(event.clientX - (left + right) / 2));
     const nearest = distances.indexOf(Math.min(...distances));
-    this.open(this.bars[isBeside ? barAt(this.bars, this.#step) : nearest]);
+    this.open(this.bars[isBeside ? barAt(this.bars, this.#step) : nearest].view);
   }
 
   /** @param {KeyboardEvent} event */
@@ -145,7 +141,7 @@ class Stack {
     event.stopPropagation();
     event.preventDefault();
     if (!move) {
-      this.open(this.bars[at]);
+      this.open(this.bars[at].view);
       return;
     }
     const next = this.rects[Math.max(0, Math.min(this.rects.length - 1, at + move))];

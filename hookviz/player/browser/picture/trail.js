@@ -1,4 +1,4 @@
-// The path to the picture that is shown: all passes, the pass, the boxes around; each part leads to its picture.
+// The path to the picture that is shown: the pass, the boxes around; each part leads to its picture.
 
 import { makeElement, makeTextButton } from "../common/dom.js";
 import { makePassChooser } from "./pass_chooser.js";
@@ -34,19 +34,16 @@ export class Trail {
    * @param {[name: string, title: string][]} path
    */
   draw(path) {
-    const { run, say, signal } = this.context;
-    const passLevel = this.passes ? Number(Boolean(run.overview)) : -1;
+    const { say, signal } = this.context;
     /** @type {Element[]} */
     const parts = path.slice(0, -1).map(([name, title], level) => {
-      return makeTextButton(level === passLevel ? say("whole_pass") : title, () => this.enter(name), signal);
+      return makeTextButton(this.passes && !level ? say("whole_pass") : title, () => this.enter(name), signal);
     });
-    if (path.length - 1 !== passLevel) {
+    if (!this.passes || path.length > 1) {
       parts.push(makeElement("strong", "hv-here", path.at(-1)?.[1] ?? "", { "aria-current": "true" }));
     }
-    const before = Math.max(passLevel, 0);
     for (const child of [...this.pane.children]) if (child !== this.passes?.pane) child.remove();
-    this.pane.prepend(...parts.slice(0, before));
-    this.pane.append(...parts.slice(before), this.note);
+    this.pane.append(...parts, this.note);
   }
 
   /**

@@ -1,6 +1,6 @@
 // Breakpoints: playing stops at each step of a hook with a breakpoint.
 
-import { findElement, listen, makeElement, makeShape, makeTextButton, setAttributes } from "../common/dom.js";
+import { findElement, listen, makeElement, makeShape, makeSvgElement, makeTextButton, setAttributes } from "../common/dom.js";
 
 /** @import { Panel } from "../panel/panel.js" */
 /** @import { Actions, Changes, Context, Position } from "../common/types" */
@@ -129,7 +129,5 @@ function addPinSign(pin) {
   if (!box) return;
   const { x, y, width, height } = box.getBBox();
   if (!height) return;
-  const sign = /** @type {Element} */ (box.cloneNode());
-  setAttributes(sign, { d: OCTAGON, class: "hv-sign", transform: `translate(${x + width} ${y + height / 2})` });
-  pin.append(sign);
+  pin.append(makeSvgElement("path", "hv-sign", { d: OCTAGON, transform: `translate(${x + width} ${y + height / 2})` }));
 }

@@ -1,20 +1,18 @@
-// A timeline of many steps: bars show the norms of gradients; it can be zoomed, and a menu selects steps.
+// A timeline of many steps: bars show the norms of gradients.
 
-import { listen, makeElement, makeTextButton, onAbort, setAttributes } from "../common/dom.js";
+import { makeElement, onAbort, setAttributes } from "../common/dom.js";
 import { colourAt, positionOnScale, normScale, formatNorm } from "../common/norm_scale.js";
 import { chooseTitles, makePassTitles } from "../common/pass_titles.js";
-import { legendKinds } from "../common/stepping.js";
 import { hideLater } from "../predict/questions.js";
 import { dragOn, hoverText, makeSlider, sliderValue } from "./timeline_slider.js";
-import { drawBands, drawColumns, drawKinds, drawPasses, drawSigns, openCanvas } from "./timeline_canvas.js";
+import { drawColumns, drawPasses, drawSigns, openCanvas } from "./timeline_canvas.js";
 import { makeSign } from "../panel/signs.js";
 import { makeSignEntries } from "./timeline_legend.js";
-import { GROUPS, makeColumns, moveRangeTo, indexAmong, passMarks, stepsInGroup, zoomRange } from "./timeline_window.js";
+import { makeColumns, passMarks } from "./timeline_columns.js";
 
-/** @import { Say } from "../common/labels.js" */
 /** @import { Canvas } from "./timeline_canvas.js" */
-/** @import { PassMark, Range } from "./timeline_window.js" */
-/** @import { Actions, Band, Context, Scale } from "../common/types" */
+/** @import { PassMark } from "./timeline_columns.js" */
+/** @import { Context, Scale } from "../common/types" */
 
 /**
  * @param {Context} context
@@ -22,8 +20,8 @@ import { GROUPS, makeColumns, moveRangeTo, indexAmong, passMarks, stepsInGroup, 
  */
 export function makeBars(context) {
   const bars = new Bars(context);
-  const { container: pane, legend, tools, actions } = bars;
-  return { pane, legend, tools, paint: (step) => bars.paint(step), show: (bands) => bars.show(bands), actions };
+  const { container: pane, legend } = bars;
+  return { pane, legend, paint: (step) => bars.paint(step) };
 }
 
 /** The space around the title of a pass, in pixels. */
@@ -35,16 +33,14 @@ class Bars {
     const { run, root, driver, signal } = context;
     this.context = context;
     this.pane = makeSlider(context, "hv-long");
-    this.select = makeGroupSelect(context.say);
     this.scale = normScale(run.steps);
     this.legend = makeScaleLegend(this.scale, context);
     this.step = driver.position().step;
-    this.chosen = stepsInGroup(run.steps);
-    /** @type {Range} */
-    this.range = [0, this.chosen.length];
-    this.#layOut();
+    this.track.append(this.canvas, this.needle);
+    this.pane.append(this.track);
+    this.container.append(this.pane);
     driver.onChange("change:norms", () => this.#paintColors());
-    driver.onChange("change:predict", () => this.#showSteps());
+    driver.onChange("change:predict", () => this.#draw());
     redrawOnChange(root, this.track, () => this.#draw(), signal);
     const at = (/** @type {number} */ position, /** @type {number} */ y) => this.#goTo(position, y);
     dragOn(this.pane, this.track, { at, textAt: (position) => hoverText(context, this.#stepAt(position)) }, signal);
@@ -56,90 +52,24 @@ class Bars {
   canvas = makeElement("canvas");
   /** Marks the step. */
   needle = makeElement("div", "hv-needle");
-  /** Marks the visible range among all steps. */
-  rangeMarker = makeElement("div", "hv-window");
-  emptyNote = makeElement("p", "hv-none");
-  /** What chooses the steps: it is part of the menu of the view. */
-  tools = makeElement("div", "hv-zoom");
-  group = "all";
-  /** @type {Band[]} */
-  #bands = [];
   /** @type {PassMark[]} */
   #passes = [];
   /** Where the row of the passes begins, in pixels. */
   #passRow = Infinity;
   #titleWidth = 0;
 
-  /** @returns {Actions} */
-  get actions() {
-    const next = () => GROUPS[(GROUPS.indexOf(this.group) + 1) % GROUPS.length];
-    return { closer: () => this.#zoom(0.5), farther: () => this.#zoom(2), group: () => this.#choose(next()) };
-  }
-
-  #layOut() {
-    const { say, signal } = this.context;
-    this.track.append(this.canvas, this.needle, this.rangeMarker, this.emptyNote);
-    this.pane.append(this.track);
-    listen(this.select, "change", () => this.#choose(this.select.value), signal);
-    const buttons = [["farther", "−", ","], ["closer", "+", "."]].map(([name, sign, key]) => {
-      const button = makeTextButton(sign, () => this.actions[name](), signal);
-      setAttributes(button, { "aria-label": say(`${name}`), title: `${say(`${name}`)} (${key})` });
-      return button;
-    });
-    this.tools.append(this.select, makeElement("kbd", "", "G"), ...buttons);
-    this.container.append(this.pane);
-  }
-
   /** @param {number} step */
   paint(step) {
     this.step = step;
-    if (this.context.model.get("predict")) this.#showSteps();
-    this.#setRange(moveRangeTo(this.range, this.#indexOfStep(), this.chosen.length));
+    // While predicting, norms appear step by step.
+    if (this.context.model.get("predict")) this.#draw();
+    this.#moveNeedle();
     setAttributes(this.pane, sliderValue(this.context, step));
-  }
-
-  /** @param {Band[]} bands */
-  show(bands) {
-    this.#bands = bands;
-    if (this.group === "modules") this.#draw();
-  }
-
-  /** Returns the index of the step among the chosen steps. */
-  #indexOfStep() {
-    return indexAmong(this.chosen, this.step);
-  }
-
-  /** @param {number} by */
-  #zoom(by) {
-    this.#setRange(zoomRange(this.range, this.#indexOfStep(), by, this.chosen.length));
-  }
-
-  /** @param {Range} range */
-  #setRange(range) {
-    const moved = range.join() !== this.range.join();
-    this.range = range;
-    if (moved) this.#draw();
-    else this.#moveNeedle();
-  }
-
-  /** @param {string} group */
-  #choose(group) {
-    this.group = this.select.value = group;
-    this.chosen = stepsInGroup(hideLater(this.context), group);
-    this.range = [0, this.chosen.length];
-    this.#draw();
-  }
-
-  /** Shows other steps: while predicting, norms appear step by step. */
-  #showSteps() {
-    if (this.group === "problems") this.#choose(this.group);
-    else this.#draw();
   }
 
   /** @param {number} position from 0 to 1 */
   #stepAt(position) {
-    const [from, to] = this.range;
-    return this.chosen[Math.floor(from + position * (to - from))] ?? 0;
+    return Math.floor(position * this.context.run.steps.length);
   }
 
   /**
@@ -148,65 +78,46 @@ class Bars {
    * @param {number} y from the upper edge, in pixels
    */
   #goTo(position, y) {
-    if (!this.chosen.length) return;
     const { driver, run: { steps } } = this.context;
     const step = this.#stepAt(position);
     const x = position * this.track.clientWidth;
     const title = this.#passes.find(({ left, isTitled }) => isTitled && left <= x && x < left + this.#titleWidth);
     const picture = title?.picture ?? steps[step].picture;
-    driver.goTo(y < this.#passRow ? step : this.chosen.find((other) => steps[other].picture === picture) ?? step);
+    driver.goTo(y < this.#passRow ? step : steps.findIndex((other) => other.picture === picture));
   }
 
   #draw() {
-    const { model, root, run, say } = this.context;
+    const { model, root, run } = this.context;
     const width = this.track.clientWidth;
     if (!width) return;
-    const chosen = this.chosen.slice(...this.range);
-    const columns = makeColumns(hideLater(this.context), chosen, Math.min(width, chosen.length));
-    const kinds = this.group === "kinds" ? legendKinds(hideLater(this.context)) : [];
-    const rows = kinds.length || Number(this.group === "modules");
+    const steps = hideLater(this.context);
+    const columns = makeColumns(steps, Math.min(width, steps.length));
     const hasPasses = run.views.length > 1;
-    const canvas = openCanvas(this.canvas, root, width, rows + Number(hasPasses));
-    if (hasPasses) this.#drawPasses(canvas, rows, chosen);
+    const canvas = openCanvas(this.canvas, root, width, hasPasses);
+    if (hasPasses) this.#drawPasses(canvas);
     drawColumns(canvas, columns, this.scale, Boolean(model.get("norms")));
     drawSigns(canvas, columns);
-    drawKinds(canvas, columns, kinds, say);
-    if (this.group === "modules") drawBands(canvas, this.#bands, chosen);
-    this.needle.hidden = !chosen.length;
-    this.emptyNote.textContent = chosen.length ? "" : say(`none_${this.group}`);
     this.#moveNeedle();
   }
 
-  /**
-   * @param {Canvas} canvas
-   * @param {number} row
-   * @param {number[]} chosen
-   */
-  #drawPasses(canvas, row, chosen) {
+  /** @param {Canvas} canvas */
+  #drawPasses(canvas) {
     const { run } = this.context;
     /** @param {string} title */
     const measure = (title) => canvas.pen.measureText(title).width + TITLE_SPACE;
     const titleOf = chooseTitles(makePassTitles(this.context), run.views.length, canvas.width, measure);
     this.#titleWidth = Math.max(...run.views.map((_, picture) => measure(titleOf(picture))));
-    this.#passes = passMarks(run.steps, chosen, canvas.width, this.#titleWidth);
+    this.#passes = passMarks(run.steps, canvas.width, this.#titleWidth);
     this.#passRow = canvas.height - canvas.lane;
-    drawPasses(canvas, row, this.#passes, titleOf);
+    drawPasses(canvas, this.#passes, titleOf);
   }
 
-  /** Moves the marks of the step and of the visible range. */
+  /** Moves the mark of the step. */
   #moveNeedle() {
-    const [from, to] = this.range;
-    /**
-     * @param {number} part
-     * @param {number} whole
-     */
-    const percent = (part, whole) => `${(part / Math.max(1, whole)) * 100}%`;
-    const { sign } = this.context.run.steps[this.step];
+    const { steps } = this.context.run;
+    const { sign } = steps[this.step];
     this.needle.replaceChildren(...(sign ? [makeSign(sign)] : []));
-    this.needle.style.left = percent(this.#indexOfStep() - from + 0.5, to - from);
-    const { length } = this.chosen;
-    Object.assign(this.rangeMarker.style, { left: percent(from, length), width: percent(to - from, length) });
-    this.rangeMarker.hidden = to - from >= length;
+    this.needle.style.left = `${((this.step + 0.5) / steps.length) * 100}%`;
   }
 
   #paintColors() {
@@ -227,13 +138,6 @@ function redrawOnChange(root, track, draw, signal) {
   const theme = new MutationObserver(draw);
   theme.observe(root, { attributes: true, attributeFilter: ["class"] });
   onAbort(signal, () => [size, theme].forEach((observer) => observer.disconnect()));
-}
-
-/** @param {Say} say */
-function makeGroupSelect(say) {
-  const select = makeElement("select", "hv-button", "", { "aria-label": say("group"), "aria-keyshortcuts": "G" });
-  for (const name of GROUPS) select.append(makeElement("option", "", say(`group_${name}`), { value: name }));
-  return select;
 }
 
 /**

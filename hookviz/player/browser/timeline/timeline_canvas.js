@@ -1,36 +1,31 @@
-// Draws a long timeline: bars for norms, and below them rows for kinds of steps or for the boxes of the picture.
+// Draws a long timeline: bars for norms, the signs of hooks, and where passes begin.
 
 import { colourAt, positionOnScale } from "../common/norm_scale.js";
-import { SIGNS } from "../panel/signs.js";
-import { indexAmong } from "./timeline_window.js";
 
-/** @import { Say } from "../common/labels.js" */
-/** @import { Column, PassMark } from "./timeline_window.js" */
-/** @import { Band, Scale } from "../common/types" */
+/** @import { Column, PassMark } from "./timeline_columns.js" */
+/** @import { Scale } from "../common/types" */
 
 const [BARS_HEIGHT, BARS_FLOOR] = [50, 34];
 /** Where the signs of the hooks are, the radius of their circles, and the least distance of two circles, in pixels. */
 const [SIGNS_AT, SIGN_RADIUS, SIGN_SPACE] = [42.5, 4, 5];
-/** The height of a row, as a multiple of its letters. */
+/** The height of the row with the titles of passes, as a multiple of its letters. */
 const LANE_RATIO = 1.35;
-const COLOUR_NAMES = [
-  "purple", "hook", "side", "red", "quiet", "sunk", "ink", "paper", "line", "strong-line", "small-tone", "middle-tone", "large-tone",
-];
+const COLOUR_NAMES = ["purple", "hook", "side", "red", "quiet", "ink", "line", "small-tone", "middle-tone", "large-tone"];
 
 /** @typedef {{ pen: CanvasRenderingContext2D, width: number, height: number, lane: number, colours: { [name: string]: string } }} Canvas */
 
 /**
- * Prepares a canvas with room for `lanes` rows below the bars, and reads the colours of the theme.
+ * Prepares a canvas, and reads the colours of the theme.
  * @param {HTMLCanvasElement} canvas
  * @param {Element} root
  * @param {number} width
- * @param {number} lanes
+ * @param {boolean} hasPasses whether a row for passes is below the bars
  * @returns {Canvas}
  */
-export function openCanvas(canvas, root, width, lanes) {
+export function openCanvas(canvas, root, width, hasPasses) {
   const [ratio, style, { fontSize }] = [globalThis.devicePixelRatio || 1, getComputedStyle(root), getComputedStyle(canvas)];
   const lane = Math.round(parseFloat(fontSize) * LANE_RATIO);
-  const height = BARS_HEIGHT + lanes * lane;
+  const height = BARS_HEIGHT + (hasPasses ? lane : 0);
   Object.assign(canvas, { width: width * ratio, height: height * ratio });
   canvas.style.height = `${height}px`;
   const pen = canvas.getContext("2d");
@@ -82,7 +77,7 @@ export function drawSigns({ pen, width, colours }, columns) {
   /** @param {number} i */
   const place = (i) => Math.min(Math.max((i + 0.5) * step, edge), width - edge);
   /** @param {string} kind */
-  const placesOf = (kind) => columns.flatMap(({ kinds }, i) => (kinds.has(kind) ? [place(i)] : []));
+  const placesOf = (kind) => columns.flatMap(({ signs }, i) => (signs.has(kind) ? [place(i)] : []));
   Object.assign(pen, { fillStyle: colours.side, strokeStyle: colours.hook, lineWidth: 2 });
   let last = -Infinity;
   for (const [kind, corners] of /** @type {[string, number][]} */ ([["looked", 32], ["open", 6]])) {
@@ -147,71 +142,14 @@ function drawNorms(pen, fill, { low, high }, scale, colours, plain) {
 const resolveVariables = (text, colours) => text.replace(/var\(--hv-([\w-]+)\)/g, (_, name) => colours[name]);
 
 /**
- * Draws a row for each kind of step, with its name.
- * @param {Canvas} canvas
- * @param {Column[]} columns
- * @param {string[]} kinds
- * @param {Say} say
- */
-export function drawKinds({ pen, width, lane, colours }, columns, kinds, say) {
-  const step = width / columns.length;
-  kinds.forEach((kind, k) => {
-    const top = BARS_HEIGHT + k * lane;
-    pen.fillStyle = colours.sunk;
-    pen.fillRect(0, top + 1, width, lane - 1);
-    pen.fillStyle = kindColour(kind, colours);
-    columns.forEach(({ kinds: there }, i) => there.has(kind) && pen.fillRect(i * step, top + 4, barWidth(step), lane - 8));
-    const name = say(`legend_${kind}`);
-    pen.fillStyle = colours.paper;
-    pen.fillRect(0, top + 1, pen.measureText(name).width + 8, lane - 2);
-    pen.fillStyle = colours.ink;
-    pen.fillText(name, 4, top + lane / 2);
-  });
-}
-
-/**
- * @param {string} kind
- * @param {{ [name: string]: string }} colours
- */
-function kindColour(kind, colours) {
-  if (kind in SIGNS) return colours.hook;
-  return kind === "exception" ? colours.red : colours["strong-line"];
-}
-
-/**
  * Draws a line where each pass begins, through the bars and a row at the bottom that has the titles for which there is room.
  * @param {Canvas} canvas
- * @param {number} row
  * @param {PassMark[]} marks
  * @param {(picture: number) => string} titleOf
  */
-export function drawPasses({ pen, lane, colours }, row, marks, titleOf) {
-  const top = BARS_HEIGHT + row * lane;
+export function drawPasses({ pen, lane, colours }, marks, titleOf) {
   pen.fillStyle = colours.line;
-  for (const { left, isTitled } of marks) pen.fillRect(left, 0, 1, isTitled ? top + lane : BARS_HEIGHT);
+  for (const { left, isTitled } of marks) pen.fillRect(left, 0, 1, isTitled ? BARS_HEIGHT + lane : BARS_HEIGHT);
   pen.fillStyle = colours.ink;
-  for (const { picture, left, isTitled } of marks) if (isTitled) pen.fillText(titleOf(picture), left + 4, top + lane / 2 + 1);
-}
-
-/**
- * Draws the boxes of the picture at their steps, with their names if there is room.
- * @param {Canvas} canvas
- * @param {Band[]} bands
- * @param {number[]} chosen
- */
-export function drawBands({ pen, width, lane, colours }, bands, chosen) {
-  const end = chosen.at(-1) ?? -1;
-  /** @param {number} step */
-  const xOf = (step) => (indexAmong(chosen, step) / chosen.length) * width;
-  for (const { title, spans } of bands) {
-    for (const [first, last] of spans.filter(([from, to]) => to >= chosen[0] && from <= end)) {
-      const [left, right] = [xOf(Math.max(first, chosen[0])), last >= end ? width : xOf(last + 1)];
-      pen.fillStyle = colours.sunk;
-      pen.fillRect(left, BARS_HEIGHT + 1, Math.max(1, right - left), lane - 1);
-      pen.fillStyle = colours["strong-line"];
-      pen.fillRect(left, BARS_HEIGHT + 1, 1, lane - 1);
-      pen.fillStyle = colours.ink;
-      if (pen.measureText(title).width + 8 < right - left) pen.fillText(title, left + 4, BARS_HEIGHT + lane / 2 + 1);
-    }
-  }
+  for (const { picture, left, isTitled } of marks) if (isTitled) pen.fillText(titleOf(picture), left + 4, BARS_HEIGHT + lane / 2 + 1);
 }

@@ -4,16 +4,13 @@ import { listen, makeElement, makeShape } from "../common/dom.js";
 import { sayPosition } from "../common/pass_titles.js";
 import { SIGNS } from "../panel/signs.js";
 
-/** @import { Actions, Band, Context } from "../common/types" */
+/** @import { Context } from "../common/types" */
 
 /**
  * @typedef {object} Timeline
  * @property {HTMLElement} pane
  * @property {HTMLElement} legend
- * @property {HTMLElement | null} tools what chooses the steps of a long timeline
  * @property {(step: number) => void} paint
- * @property {(bands: Band[]) => void} show shows the steps of the boxes of a picture
- * @property {Actions} actions
  */
 
 const ROUND = "M-5,0a5,5 0 1 0 10,0a5,5 0 1 0 -10,0z";

@@ -5,7 +5,7 @@ import { chooseTitles, makePassTitles } from "../common/pass_titles.js";
 import { stateAt } from "../common/stepping.js";
 import { hideLater } from "../predict/questions.js";
 import { makeLegend } from "./timeline_legend.js";
-import { passMarks } from "./timeline_window.js";
+import { passMarks } from "./timeline_columns.js";
 import { SIGNS } from "../panel/signs.js";
 import { dragOn, hoverText, makeGlyph, makeSlider, sliderValue } from "./timeline_slider.js";
 
@@ -33,7 +33,7 @@ export function makeTicks(context) {
   dragOn(pane, track, { at, textAt: (position) => hoverText(context, stepAt(position)) }, signal);
   const paint = makeTickPainter(context, pane, track, ticks);
   driver.onChange("change:predict", () => paint(driver.position().step));
-  return { pane, legend: makeLegend(context), tools: null, paint, show: () => {}, actions: {} };
+  return { pane, legend: makeLegend(context), paint };
 }
 
 /** The least width of a step in the style sheet, and of a letter in the title of a pass, in pixels. */
@@ -51,7 +51,7 @@ function makePassMarks(context) {
   const width = steps.length * TICK_WIDTH;
   const titleOf = chooseTitles(makePassTitles(context), views.length, width, measureTitle);
   const titleWidth = Math.max(...views.map((_, picture) => measureTitle(titleOf(picture))));
-  return passMarks(steps, [...steps.keys()], width, titleWidth).map(({ picture, left, isTitled }) => {
+  return passMarks(steps, width, titleWidth).map(({ picture, left, isTitled }) => {
     const mark = makeElement("span", "hv-pass", isTitled ? titleOf(picture) : "");
     mark.style.left = `${(left / width) * 100}%`;
     return mark;
