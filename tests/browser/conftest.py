@@ -151,8 +151,8 @@ def open_page(lab_context: BrowserContext, lab: Lab, idle_pages: list[Page]) -> 
             page.close()
 
 
-SHOWN_LESSON = "07_gradients_in_trouble.ipynb"
-"""A lesson with findings and drawings; ``tests/course`` runs all without a browser."""
+SHOWN_LESSON = "02_tensor_hooks.ipynb"
+"""A lesson with drawings, a what-if and a player with findings; ``tests/course`` runs all without a browser."""
 
 
 @pytest.fixture(scope="module")
