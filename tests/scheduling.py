@@ -7,7 +7,7 @@ from pathlib import Path
 from xdist.scheduler import LoadFileScheduling
 
 ROOT = Path(__file__).parent.parent
-LAB_FIXTURES = re.compile(r"\b(?:open_page|lesson|projector_page)\b: ")
+LAB_FIXTURES = re.compile(r"\b(?:open_page|lesson)\b: ")
 """A parameter whose fixture, in ``tests/browser/conftest.py``, uses the JupyterLab server that tests share."""
 
 

@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, expect
+from scenes import c_hook, recorded
 
+import hookviz as hv
 from tests.browser.lab import CLOSE_ALL_TABS, Lab, Prose, browser, write_notebook
 from tests.requirements import skip_or_fail
+from tests.unit.test_variants import run_with_hook
+from tests.unit.test_whatif import a_to_e
 from tests.waiting import MILLISECONDS
 from tools.handouts import find_browser
 
@@ -18,6 +22,13 @@ expect.set_options(timeout=MILLISECONDS)
 LESSONS = Path(__file__).parents[2] / "notebooks"
 SIZES = {1280: 800, 390: 844}
 """A projector and a phone: width and height."""
+PAGES: dict[str, Callable[[], Any]] = {
+    "index": recorded,
+    "whatif": lambda: hv.whatif(a_to_e),
+    "diff": lambda: run_with_hook(None).diff(run_with_hook(c_hook)),
+}
+"""Page → a function that makes what it shows, in all modules; a module adds to them in a ``PAGES`` of its own."""
+
 SCRIPT = (
     "import torch, hookviz as hv\na = torch.tensor(2.0, requires_grad=True)\n"
     "b = torch.tensor(3.0, requires_grad=True)\nc = a * b\nd = torch.tensor(4.0, requires_grad=True)",
@@ -66,7 +77,6 @@ CELLS_NOT_RUN = """() => window.jupyterapp.shell.currentWidget.content.widgets.m
   .map(({ sharedModel: { source } }) => source)"""
 """The code of the cells that have not run yet, including cells that JupyterLab has not rendered."""
 
-
 SLOW_WIDGET_ERROR = "[anywidget] Failed to initialize model."
 """anywidget's message if a widget takes over two seconds; it still appears, but gets no further kernel messages."""
 
@@ -79,14 +89,15 @@ def chrome() -> Iterator[Browser]:
         yield chromium_browser
 
 
+# -- JupyterLab
+
+
 @pytest.fixture(scope="session")
 def lab(chrome: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     folder = tmp_path_factory.mktemp("notebooks")
-    write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
-    write_notebook(folder / "drawings.ipynb", *DRAWINGS)
-    write_notebook(folder / "sliders.ipynb", *SLIDERS)
-    write_notebook(folder / "links.ipynb", *LINKS)
-    write_notebook(folder / "large.ipynb", *LARGE)
+    notebooks = {"a_to_e": SCRIPT, "drawings": DRAWINGS, "sliders": SLIDERS, "links": LINKS, "large": LARGE}
+    for name, cells in notebooks.items():
+        write_notebook(folder / f"{name}.ipynb", *cells)
     for lesson in LESSONS.glob("*.ipynb"):
         (folder / lesson.name).write_bytes(lesson.read_bytes())
     with Lab(folder, tmp_path_factory.mktemp("home")) as server:
@@ -123,19 +134,12 @@ def open_page(lab_context: BrowserContext, lab: Lab, idle_pages: list[Page]) -> 
     """Open a notebook in its own JupyterLab page, run it, and wait for its players."""
     pages: dict[Page, str] = {}
 
-    def open_it(notebook: str, theme: str = "light", width: int = 1280, height: int = 1100) -> Page:
+    def open_it(notebook: str, theme: str = "light") -> Page:
         lab.set_theme(theme)
         page = idle_pages.pop() if idle_pages and theme == "light" else lab_context.new_page()
         pages[page] = theme
-        page.set_viewport_size({"width": width, "height": height})
-        if page.url == "about:blank":
-            note_errors(page)
-            lab.show(page, notebook)
-        else:
-            page.emulate_media(reduced_motion="no-preference")
-            page.errors.clear()  # type: ignore[attr-defined]
-            lab.turn_to(page, notebook)
-        lab.wait_for_kernel(page)
+        page.set_viewport_size({"width": 1280, "height": 1100})
+        show(lab, page, notebook)
         return wait_until_run(lab, page)
 
     yield open_it
@@ -145,6 +149,36 @@ def open_page(lab_context: BrowserContext, lab: Lab, idle_pages: list[Page]) -> 
             idle_pages.append(page)
         else:
             page.close()
+
+
+SHOWN_LESSON = "02_tensor_hooks.ipynb"
+"""A lesson with drawings, a what-if and a player with findings; ``tests/course`` runs all without a browser."""
+
+
+@pytest.fixture(scope="module")
+def lesson(lab_context: BrowserContext, lab: Lab, idle_pages: list[Page]) -> Iterator[Page]:
+    """A page with a lesson on a small projector, after all its cells have run."""
+    page = idle_pages.pop() if idle_pages else lab_context.new_page()
+    page.set_viewport_size({"width": 1280, "height": 720})
+    show(lab, page, SHOWN_LESSON)
+    yield wait_until_run(lab, page)
+    lab.end(SHOWN_LESSON)
+    idle_pages.append(page)
+
+
+def show(lab: Lab, page: Page, notebook: str) -> None:
+    """Open a notebook in a JupyterLab page, which may show another one, and wait for its kernel."""
+    if page.url == "about:blank":
+        note_errors(page)
+        lab.show(page, notebook)
+    else:
+        page.emulate_media(reduced_motion="no-preference")
+        page.errors.clear()  # type: ignore[attr-defined]
+        lab.turn_to(page, notebook)
+    lab.wait_for_kernel(page)
+
+
+# -- pages from disk
 
 
 @pytest.fixture(scope="session")
@@ -162,11 +196,12 @@ def get_context(chrome: Browser) -> Callable[..., BrowserContext]:
 
 @pytest.fixture
 def new_offline_page(get_context: Callable[..., BrowserContext]) -> Iterator[Callable[..., Page]]:
-    """Open an empty offline page with these settings; it is closed after the test."""
+    """Open an empty offline page with these settings, which notes its errors; it is closed after the test."""
     pages: dict[Page, bool] = {}
 
     def blank_it(**settings: Any) -> Page:
         page = get_context(**settings).new_page()
+        note_errors(page)
         pages[page] = settings.get("java_script_enabled", True)
         return page
 
@@ -177,17 +212,28 @@ def new_offline_page(get_context: Callable[..., BrowserContext]) -> Iterator[Cal
         page.close()
 
 
-@pytest.fixture
-def open_file(new_offline_page: Callable[..., Page], folder: Path) -> Callable[..., Page]:
-    """Open an HTML file of the module's fixture ``folder`` in a browser without a network."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the pages of a module are."""
+    return tmp_path_factory.mktemp("pages")
 
-    def open_it(name: str = "index", width: int = 1280, **settings: Any) -> Page:
+
+@pytest.fixture
+def open_file(
+    request: pytest.FixtureRequest, new_offline_page: Callable[..., Page], folder: Path
+) -> Callable[..., Page]:
+    """Open a page of ``folder`` in a browser without a network; one of ``PAGES`` is written when it is first opened."""
+
+    def open_it(name: str = "index", width: int = 1280, height: int | None = None, **settings: Any) -> Page:
         page = new_offline_page(**settings)
-        page.set_viewport_size({"width": width, "height": SIZES[width]})
-        note_errors(page)
+        page.set_viewport_size({"width": width, "height": height or SIZES[width]})
         page.requests = []  # type: ignore[attr-defined]
         page.on("request", lambda request: page.requests.append(request.url))  # type: ignore[attr-defined]
-        page.goto((folder / f"{name}.html").as_uri())
+        path = folder / f"{name}.html"
+        if not path.exists():
+            makers = {**PAGES, **getattr(request.module, "PAGES", {})}
+            makers[name]().to_html(path)
+        page.goto(path.as_uri())
         if settings.get("java_script_enabled", True):
             expect(page.locator(":has(> .hv-still):not(.hv-plays)")).to_have_count(0)
         return page
@@ -195,67 +241,11 @@ def open_file(new_offline_page: Callable[..., Page], folder: Path) -> Callable[.
     return open_it
 
 
-@pytest.fixture(scope="session")
-def projector_page(lab_context: BrowserContext, lab: Lab) -> Iterator[Page]:
-    """A JupyterLab page at the size of a small projector, which opens the lessons one after the other."""
-    lab.set_theme("light")
-    page = lab_context.new_page()
-    page.set_viewport_size({"width": 1280, "height": 720})
-    note_errors(page)
-    yield page
-    page.close()
-
-
-SHOWN_LESSONS = ("01_the_graph.ipynb", "07_gradients_in_trouble.ipynb", "13_inside_a_transformer.ipynb")
-"""The first lesson, one with findings, and one with large pictures; ``tests/course`` runs all without a browser."""
-
-
-@pytest.fixture(scope="session", params=SHOWN_LESSONS)
-def lesson(request: pytest.FixtureRequest, projector_page: Page, lab: Lab) -> Iterator[Page]:
-    """A page with one lesson, after all its cells have run."""
-    open_on_projector(lab, projector_page, request.param)
-    yield wait_until_run(lab, projector_page)
-    lab.end(request.param)
-
-
-def open_on_projector(lab: Lab, page: Page, notebook: str) -> None:
-    """Open a notebook in the projector's page, and wait for its kernel."""
-    page.emulate_media(reduced_motion="no-preference")
-    page.errors.clear()  # type: ignore[attr-defined]
-    page.notebook = notebook  # type: ignore[attr-defined]
-    (lab.show if page.url == "about:blank" else lab.turn_to)(page, notebook)
-    lab.wait_for_kernel(page)
-
-
 def note_errors(page: Page) -> None:
     """Collect console errors and exceptions of the page in ``page.errors``."""
     page.errors, page.slow = [], False  # type: ignore[attr-defined]
     page.on("console", lambda message: _keep_error(page, message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: _keep_error(page, str(error)))
-
-
-def press(page: Page, *keys: str) -> None:
-    """Press one key after the other."""
-    for key in keys:
-        page.keyboard.press(key)
-
-
-def count_mutations(player: Locator) -> list[int]:
-    """The number of DOM mutations at each of the first steps: a cost that does not depend on the machine.
-
-    Without motion: on a busy machine the steps are far enough apart for it.
-    """
-    player.page.emulate_media(reduced_motion="reduce")
-    counts: list[int] = player.evaluate(Path(__file__).with_name("changes.js").read_text(encoding="utf-8"))
-    return counts
-
-
-def slider_placeholder(output: Locator) -> list[str]:
-    """The text shown in place of a slider, and its CSS visibility."""
-    style: list[str] = output.evaluate(
-        "e => ['content', 'visibility'].map(name => getComputedStyle(e, '::after')[name])"
-    )
-    return style
 
 
 def _keep_error(page: Page, error: str) -> None:

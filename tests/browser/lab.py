@@ -95,20 +95,38 @@ def write_notebook(path: Path, *cells: str) -> None:
     path.write_text(json.dumps({**NOTEBOOK, "cells": notebook_cells}))
 
 
+def free_port() -> int:
+    """Return a port that no server uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def wait_for_server(url: str) -> str:
+    """Wait until a server answers at ``url``, and return ``url``."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=PATIENCE):
+                return url
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.2)
+    raise TimeoutError(url)
+
+
 class Lab:
     """A JupyterLab server (or Notebook's) over ``folder``, with the settings that ``make lab`` gives it."""
 
     def __init__(self, folder: Path, home: Path, app: str = "jupyterlab") -> None:
         self.folder, self.home, self.app = folder, home, app
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
 
     def __enter__(self) -> "Lab":
         self.set_theme("light")
         self._log = (self.home / "server.log").open("w")
         self._server = subprocess.Popen(self._command(), env=self._environment(), stdout=self._log, stderr=self._log)
-        self._wait()
+        wait_for_server(f"http://127.0.0.1:{self.port}/api/status?token={TOKEN}")
         return self
 
     def _command(self) -> list[str]:
@@ -130,19 +148,11 @@ class Lab:
             "JUPYTER_CONFIG_DIR": "config",
             "JUPYTERLAB_SETTINGS_DIR": "settings",
             "JUPYTERLAB_WORKSPACES_DIR": "work",
+            "JUPYTER_RUNTIME_DIR": "run",
+            "IPYTHONDIR": "ipython",
+            "JUPYTER_DATA_DIR": "data",
         }
-        own |= {"JUPYTER_RUNTIME_DIR": "run", "IPYTHONDIR": "ipython", "JUPYTER_DATA_DIR": "data"}
         return {**os.environ, **{name: str(self.home / folder) for name, folder in own.items()}}
-
-    def _wait(self) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status?token={TOKEN}", timeout=PATIENCE):
-                    return
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.2)
-        raise TimeoutError((self.home / "server.log").read_text())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -159,11 +169,9 @@ class Lab:
         """Set the theme of pages opened from now on: ``light`` or ``dark``."""
         settings = self.home / "settings" / "@jupyterlab"
         name = "JupyterLab Dark" if theme == "dark" else "JupyterLab Light"
-        self._write(settings / "apputils-extension" / "themes.jupyterlab-settings", {"theme": name})
-
-    def _write(self, path: Path, setting: dict[str, object]) -> None:
+        path = settings / "apputils-extension" / "themes.jupyterlab-settings"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(setting))
+        path.write_text(json.dumps({"theme": name}))
 
     def show(self, page: Page, notebook: str) -> None:
         """Open ``notebook`` without waiting for a kernel."""

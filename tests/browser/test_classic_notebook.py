@@ -13,7 +13,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import SCRIPT, note_errors, press
+from tests.browser.conftest import SCRIPT, note_errors
+from tests.browser.helpers import errors_of, is_at, press
 from tests.browser.lab import TOKEN, Lab, write_notebook
 
 LESSON = Path(__file__).parents[2] / "notebooks" / "01_the_graph.ipynb"
@@ -96,10 +97,6 @@ def cell_texts(page: Page) -> list[str]:
     return texts
 
 
-def is_at(player: Locator, step: int) -> None:
-    expect(player.locator(".hv-count")).to_have_text(f"Step {step} of 16")
-
-
 def test_player_steps_by_keys_and_by_its_button(player: Locator) -> None:
     page, before = player.page, cell_texts(player.page)
     player.locator(".hv-panel").click()
@@ -150,7 +147,7 @@ def test_slider_records_again_and_a_hook_is_switched_off(open_notebook: Callable
     player.focus()
     press(page, "1")
     expect(player.locator(".hv-panel")).to_contain_text("a.grad is 6 instead of 60.")
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
 def test_first_players_of_lesson_01_are_shown_whole(open_notebook: Callable[[str], Page]) -> None:
@@ -162,4 +159,4 @@ def test_first_players_of_lesson_01_are_shown_whole(open_notebook: Callable[[str
     for player in page.locator(".hv-player").all():
         player.press("End")
         expect(player.locator(".hv-count")).to_have_text(re.compile(r"Step (\d+) of \1( · pass .*)?$"))
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []

@@ -1,20 +1,13 @@
 """Pictures in their panes, on screens of every size: whole or with a map; moving, zooming, full screen, larger text."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
-from scenes import recorded
 from torch import nn
 
 import hookviz as hv
-from tests.browser.conftest import note_errors, press
+from tests.browser.helpers import FIT, Opener, is_at, player_of, press
 
-Opener = Callable[..., Page]
-
-FIT = Path(__file__).with_name("fit.js").read_text(encoding="utf-8")
 LETTERS = """pane => {
   const svg = pane.querySelector("svg");
   const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
@@ -75,81 +68,43 @@ def encoder() -> hv.Trace:
     return trace
 
 
-def two_switches() -> hv.WhatIf:
-    def run() -> None:
-        a = torch.tensor(2.0, requires_grad=True)
-        c = a * 3
-        c.register_hook(lambda grad: grad + 2)
-        e = c * 4
-        e.register_hook(lambda grad: grad * 2)
-        e.backward()
-
-    return hv.whatif(run)
+PAGES = {"small": small_graph, "layers": two_layers, "unrolled": unrolled, "encoder": encoder}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("fit")
-    traces = {
-        "a_to_e": recorded(),
-        "small": small_graph(),
-        "layers": two_layers(),
-        "unrolled": unrolled(),
-        "encoder": encoder(),
-    }
-    for name, trace in traces.items():
-        trace.to_html(path / f"{name}.html")
-    two_switches().to_html(path / "whatif.html")
-    return path
-
-
-@pytest.fixture
-def open_at(new_offline_page: Callable[..., Page], folder: Path) -> Callable[[str, tuple[int, int]], Page]:
+def open_at(open_file: Opener, name: str, width: int, height: int) -> Page:
     """Open a page at the size of a screen; nothing glides, so that what is measured rests."""
-
-    def open_it(name: str, screen: tuple[int, int]) -> Page:
-        page = new_offline_page(reduced_motion="reduce")
-        page.set_viewport_size({"width": screen[0], "height": screen[1]})
-        note_errors(page)
-        page.goto((folder / f"{name}.html").as_uri())
-        page.wait_for_selector(".hv-plays .hv-picture")
-        return page
-
-    return open_it
+    page = open_file(name, width, height, reduced_motion="reduce")
+    player_of(page)
+    return page
 
 
 def pane_of(page: Page) -> Locator:
     return page.locator(".hv-live .hv-graph").last
 
 
+def flaws_after(page: Page, *presses: str, pause: int = 60) -> dict[str, list[str]]:
+    """Press keys, which blanks separate, and list what is cut or out of sight after each of the presses."""
+    flaws = {}
+    for keys in presses:
+        press(page, *keys.split())
+        page.wait_for_timeout(pause)  # pictures of groups are unpacked first
+        if found := page.locator(".hv-live .hv-player").evaluate(FIT):
+            flaws[keys] = found
+    return flaws
+
+
 @pytest.mark.parametrize(
-    ("name", "screen"),
-    [
-        ("small", (390, 844)),
-        ("layers", (1280, 720)),
-        ("layers", (390, 844)),
-        ("unrolled", (1920, 1080)),
-        ("unrolled", (820, 1180)),
-        ("whatif", (1280, 720)),
-    ],
-    ids=str,
+    ("name", "width", "height"), [("layers", 390, 844), ("unrolled", 820, 1180), ("whatif", 1280, 720)]
 )
 def test_nothing_is_cut_without_a_sign_and_the_step_is_in_sight(
-    open_at: Opener, name: str, screen: tuple[int, int]
+    open_file: Opener, name: str, width: int, height: int
 ) -> None:
-    page = open_at(name, screen)
-    player = page.locator(".hv-live .hv-player")
-    flaws = {}
-    for keys in ("", "ArrowRight ArrowRight", "] ]", "z", "ArrowRight", "End"):
-        press(page, *keys.split())
-        page.wait_for_timeout(60)  # pictures of groups are unpacked first
-        if found := player.evaluate(FIT):
-            flaws[keys] = found
-    assert flaws == {}
+    page = open_at(open_file, name, width, height)
+    assert flaws_after(page, "", "ArrowRight ArrowRight", "] ]", "z", "ArrowRight", "End") == {}
 
 
-def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_part_again(open_at: Opener) -> None:
-    page = open_at("unrolled", (1000, 640))
+def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_part_again(open_file: Opener) -> None:
+    page = open_at(open_file, "unrolled", 1000, 640)
     pane, lens = pane_of(page), page.locator(".hv-lens")
     press(page, "End", "z")
     assert pane.evaluate(LETTERS) < 9
@@ -159,33 +114,24 @@ def test_z_and_its_button_show_the_whole_picture_with_a_lens_and_the_readable_pa
     page.get_by_role("button", name="Readable size").click()
     assert pane.evaluate(LETTERS) == pytest.approx(13, rel=1e-3)
     expect(lens).to_be_hidden()
-    expect(page.locator(".hv-map")).to_be_hidden()
     press(page, "+")
     expect(page.locator(".hv-map")).to_be_visible()
 
 
-def test_a_graph_of_five_tensors_opens_whole_on_a_phone(open_at: Opener) -> None:
-    expect(open_at("a_to_e", (390, 844)).get_by_text("The whole picture.")).to_be_visible()
+def test_a_graph_of_five_tensors_opens_whole_on_a_phone(open_file: Opener) -> None:
+    expect(open_at(open_file, "index", 390, 844).get_by_text("The whole picture.")).to_be_visible()
 
 
-def test_dragging_moves_the_picture_and_is_no_click(open_at: Opener) -> None:
-    page = open_at("unrolled", (1280, 720))
+def test_mouse_drags_the_picture_scrolls_the_page_and_zooms_with_ctrl(open_file: Opener) -> None:
+    page = open_at(open_file, "unrolled", 1280, 720)
     pane = pane_of(page)
-    x, y, _ = pane.evaluate(PLACE)  # the picture opens at its right end, where the gradient enters
+    x, y, width = pane.evaluate(PLACE)  # the picture opens at its right end, where the gradient enters
     page.mouse.move(300, 300)
     page.mouse.down()
     page.mouse.move(340, 330, steps=4)
     page.mouse.up()
-    moved_x, moved_y, _ = pane.evaluate(PLACE)
-    assert (moved_x, moved_y) != (x, y)
-    expect(page.locator(".hv-count")).to_have_text("Step 1 of 123")
-
-
-def test_wheel_scrolls_the_page_and_with_ctrl_zooms_around_the_pointer(open_at: Opener) -> None:
-    page = open_at("unrolled", (1280, 720))
-    pane = pane_of(page)
-    width = pane.evaluate(PLACE)[2]
-    page.mouse.move(300, 300)
+    assert pane.evaluate(PLACE)[:2] != [x, y]
+    is_at(page, 1, 123)
     page.mouse.wheel(0, 120)
     page.wait_for_timeout(300)
     assert page.evaluate("scrollY") > 0 and pane.evaluate(PLACE)[2] == width
@@ -196,32 +142,21 @@ def test_wheel_scrolls_the_page_and_with_ctrl_zooms_around_the_pointer(open_at: 
     assert pane.evaluate(PLACE)[2] > width + 10
 
 
-def test_full_screen_larger_text_and_tensors_leave_nothing_off_the_screen(open_at: Opener) -> None:
-    page = open_at("small", (1280, 720))
+def test_full_screen_larger_text_and_tensors_leave_nothing_off_the_screen(open_file: Opener) -> None:
+    page = open_at(open_file, "small", 1280, 720)
     page.bring_to_front()  # full screen is granted to the page in front only
-    player = page.locator(".hv-live .hv-player")
-    flaws = {}
-    for keys in ("f", "l", "t", "]", "l", "t"):
-        press(page, keys)
-        page.wait_for_timeout(250)
-        if found := player.evaluate(FIT):
-            flaws[keys] = found
-    assert flaws == {}
-    share = pane_of(page).evaluate(LETTERS) / 720
-    assert share >= 0.022
+    assert flaws_after(page, "f", "l", "t", "]", "l", "t", pause=250) == {}
+    assert pane_of(page).evaluate(LETTERS) >= 0.022 * 720
     panel, frame = (page.locator(part).bounding_box() for part in (".hv-panel", ".hv-frame"))
     assert panel and frame and panel["width"] <= 0.3 * frame["width"] + 1
 
 
-def test_side_by_side_keeps_its_rows_on_the_screen(open_at: Opener) -> None:
-    page = open_at("whatif", (1280, 720))
+def test_side_by_side_keeps_its_rows_on_the_screen(open_file: Opener) -> None:
+    page = open_at(open_file, "whatif", 1280, 720)
     page.bring_to_front()
     press(page, "1", "s")
-    for key in ("l", "f", "t"):
-        press(page, key)
-        page.wait_for_timeout(300)
-        assert page.locator(".hv-live .hv-player").evaluate(FIT) == [], key
-        assert page.locator(".hv-live .hv-graph").count() == 2
+    assert flaws_after(page, "l", "f", "t", pause=300) == {}
+    expect(page.locator(".hv-live .hv-graph")).to_have_count(2)
 
 
 HOOK_IN_SIGHT = """player => {
@@ -239,8 +174,8 @@ HOOK_IN_SIGHT = """player => {
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["screen", "phone"])
-def test_name_and_value_of_each_hook_are_in_sight_at_its_step(open_at: Opener, size: tuple[int, int]) -> None:
-    page = open_at("encoder", size)
+def test_name_and_value_of_each_hook_are_in_sight_at_its_step(open_file: Opener, size: tuple[int, int]) -> None:
+    page = open_at(open_file, "encoder", *size)
     hidden = []
     # Back again, too: a picture that was shown before comes back with another step.
     for key in [*ENCODER_HOOKS * "]", *ENCODER_HOOKS * "["]:

@@ -1,61 +1,64 @@
-"""The player lists findings below the picture; the key w focuses them, and Enter goes to the step of a finding."""
+"""What went wrong: findings below the picture, which the key w focuses; and dashed pins of hooks that did not fire."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
-import pytest
 import torch
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
+from scenes import leaf
 from torch import nn
 
 import hookviz as hv
-from tests.browser.conftest import press
+from tests.browser.helpers import Opener, player_of, press
 
 
 class Log(nn.Module):
     """A logarithm as an activation, which returns NaN for negative inputs."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The logarithm of ``x``."""
         return x.log()
 
 
-def record_faulty_model(*layers: nn.Module) -> hv.Trace:
-    model = nn.Sequential(*layers)
+def model_with_nan() -> hv.Trace:
+    torch.manual_seed(0)
+    small = nn.Linear(4, 4)
+    model = nn.Sequential(nn.Linear(16, 4), nn.ReLU(), small, Log(), nn.Linear(4, 1))
     with hv.record(model) as trace:
         model(torch.randn(8, 16)).square().mean().backward()
     return trace
 
 
-def record_scaled_gradient(factor: float) -> hv.Trace:
-    x = torch.tensor(2.0, requires_grad=True)
+def scaled_gradient(factor: float) -> hv.Trace:
+    x = leaf(2.0)
     x.register_hook(lambda grad: grad * factor)
     with hv.record() as trace:
         (x * x).backward()
     return trace
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder_path = tmp_path_factory.mktemp("found")
-    torch.manual_seed(0)
-    small = nn.Linear(4, 4)
-    record_faulty_model(nn.Linear(16, 4), nn.ReLU(), small, Log(), nn.Linear(4, 1)).to_html(folder_path / "nan.html")
-    record_scaled_gradient(2.0).to_html(folder_path / "healthy.html")
-    record_scaled_gradient(0.0).to_html(folder_path / "zero.html")
-    return folder_path
+def keep(grad: torch.Tensor) -> None:
+    return None
 
 
-@pytest.fixture
-def player(open_file: Callable[..., Page]) -> Locator:
-    page = open_file("nan", reduced_motion="reduce")
-    player_element = page.locator(".hv-live .hv-player")
-    player_element.focus()
-    return player_element
+def hook_that_came_too_late() -> hv.Trace:
+    a = leaf(2.0)
+    with hv.record() as trace:
+        c = a * a
+        c.register_hook(lambda grad: grad * 2)
+        c.backward()
+        a.register_hook(keep)
+    return trace
 
 
-def test_w_and_enter_lead_to_the_module_that_returned_nan(player: Locator) -> None:
+PAGES = {
+    "nan": model_with_nan,
+    "healthy": lambda: scaled_gradient(2.0),
+    "zero": lambda: scaled_gradient(0.0),
+    "late": hook_that_came_too_late,
+}
+
+
+def test_w_and_enter_lead_to_the_module_that_returned_nan(open_file: Opener) -> None:
+    player = player_of(open_file("nan", reduced_motion="reduce"))
     link = player.locator(".hv-found a").first
     expect(link).not_to_be_visible()
     press(player.page, "w")
@@ -69,9 +72,8 @@ def test_w_and_enter_lead_to_the_module_that_returned_nan(player: Locator) -> No
     expect(player.locator(".hv-count")).to_contain_text(re.compile(rf"^step {step[1]} ", re.IGNORECASE))
 
 
-def test_findings_are_hidden_while_predicting(open_file: Callable[..., Page]) -> None:
-    player = open_file("zero").locator(".hv-live .hv-player")
-    player.focus()
+def test_findings_are_hidden_while_predicting(open_file: Opener) -> None:
+    player = player_of(open_file("zero"))
     expect(player.locator(".hv-found")).to_be_visible()
     press(player.page, "p")
     expect(player.locator(".hv-found")).not_to_be_visible()
@@ -79,9 +81,21 @@ def test_findings_are_hidden_while_predicting(open_file: Callable[..., Page]) ->
     expect(player.locator(".hv-told")).to_have_text("The findings are shown when you stop predicting.")
 
 
-def test_w_reports_a_trace_without_findings(open_file: Callable[..., Page]) -> None:
-    player = open_file("healthy").locator(".hv-live .hv-player")
-    player.focus()
+def test_w_reports_a_trace_without_findings(open_file: Opener) -> None:
+    player = player_of(open_file("healthy"))
     expect(player.locator(".hv-found")).not_to_be_visible()
     press(player.page, "w")
     expect(player.locator(".hv-told")).to_contain_text("Nothing was found. Looked at:")
+
+
+def test_a_silent_pin_is_dashed_and_says_why_unless_one_predicts(open_file: Opener) -> None:
+    player = player_of(open_file("late", width=390))
+    pin = player.locator(".hv-silent")
+    assert (pin.get_attribute("aria-label") or "").startswith("keep on a did not fire.")
+    assert pin.locator("title").text_content() == pin.get_attribute("aria-label")
+    assert pin.locator(".hv-pin-box").evaluate("box => getComputedStyle(box).strokeDasharray") != "none"
+    pin.press("Enter")
+    expect(player.locator(".hv-told")).to_contain_text("keep on a did not fire.")
+    for shown in (0, 1):
+        player.press("p")
+        expect(pin).to_have_count(shown)

@@ -15,9 +15,8 @@ from playwright.sync_api import Frame, Locator, Page, expect
 from scenes import leaf, recorded
 
 import hookviz as hv
-from tests.browser.conftest import note_errors, press
+from tests.browser.helpers import Opener, errors_of, is_at, press
 
-Opener = Callable[..., Page]
 WIDTH, HEIGHT = 1280, 720
 
 REPORT_HEIGHT = """<script>
@@ -111,19 +110,22 @@ def widget(trace: hv.Trace) -> str:
     return f"<style>{css}</style>{WIDGET.format(**texts)}"
 
 
+def open_text(page: Page, text: str, folder: Path) -> None:
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    (folder / "opened.html").write_text(text, encoding="utf-8")
+    page.goto((folder / "opened.html").as_uri())
+
+
 @pytest.fixture
 def open_frame(new_offline_page: Opener, tmp_path: Path) -> Callable[..., Frame]:
     """Open a page with a frame that holds an output and is as high as the output."""
 
     def open_it(shown: str, theme: str = "", **settings: str) -> Frame:
         page = new_offline_page(**settings)
-        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
-        note_errors(page)
         inner = (
             f'<!DOCTYPE html><html theme="{theme}"><meta charset="utf-8">{WIDGET_STYLES}<body>{shown}{REPORT_HEIGHT}'
         )
-        (tmp_path / "frame.html").write_text(FRAME.format(page=html.escape(inner)), encoding="utf-8")
-        page.goto((tmp_path / "frame.html").as_uri())
+        open_text(page, FRAME.format(page=html.escape(inner)), tmp_path)
         expect(page.frame_locator("iframe").locator(".hv-player .hv-picture").first).to_be_visible()
         return page.frames[1]
 
@@ -142,13 +144,13 @@ def wait_until_settled(page: Page) -> list[float]:
 
 def check_stepping(page: Page, player: Locator) -> None:
     """Check that keys and the button step, and that nothing was written to the console."""
-    expect(player.locator(".hv-count")).to_have_text("Step 1 of 16")
+    is_at(player, 1)
     player.get_by_role("button", name="Next step").click()
     press(page, "]")
-    expect(player.locator(".hv-count")).to_have_text("Step 6 of 16")
+    is_at(player, 6)
     press(page, "End")
     expect(player.locator(".hv-panel")).to_contain_text("b.grad is written: 20.")
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
 # -- like Colab
@@ -179,14 +181,14 @@ def test_frame_as_high_as_its_output_settles_and_shows_the_controls_on_one_scree
     assert 350 < bar <= HEIGHT
 
 
-@pytest.mark.parametrize(("theme", "system"), [("light", "dark"), ("dark", "light")])
+@pytest.mark.parametrize(
+    ("theme", "system", "paper"), [("light", "dark", "rgb(255, 255, 255)"), ("dark", "light", "rgb(17, 20, 24)")]
+)
 def test_player_follows_the_theme_of_the_frame_and_not_of_the_system(
-    theme: str, system: str, open_frame: Callable[..., Frame]
+    theme: str, system: str, paper: str, open_frame: Callable[..., Frame]
 ) -> None:
     player = open_frame(output("small"), theme, color_scheme=system).locator(".hv-player")
-    paper, ink = player.evaluate("e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color]")
-    dark, light = ("rgb(17, 20, 24)", "rgb(244, 246, 250)"), ("rgb(255, 255, 255)", "rgb(15, 23, 42)")
-    assert (paper, ink) == (dark if theme == "dark" else light)
+    expect(player).to_have_css("background-color", paper)
 
 
 # -- like VS Code
@@ -198,13 +200,10 @@ def open_editor(new_offline_page: Opener, tmp_path: Path) -> Callable[[str], Pag
 
     def open_it(theme: str) -> Page:
         page = new_offline_page(color_scheme="dark" if theme == "vscode-light" else "light")
-        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
-        note_errors(page)
         paper, ink = EDITOR_COLORS[theme]
         text = json.dumps(output("small")).replace("</", "<\\/")
-        editor = EDITOR.format(policy=POLICY, theme=theme, output=text, paper=paper, ink=ink)
-        (tmp_path / "editor.html").write_text(editor, encoding="utf-8")
-        page.goto((tmp_path / "editor.html").as_uri())
+        open_text(page, EDITOR.format(policy=POLICY, theme=theme, output=text, paper=paper, ink=ink), tmp_path)
+        expect(page.locator(".hv-player")).to_have_count(1)
         return page
 
     return open_it
@@ -212,7 +211,6 @@ def open_editor(new_offline_page: Opener, tmp_path: Path) -> Callable[[str], Pag
 
 def test_output_plays_in_a_page_like_that_of_vs_code(open_editor: Callable[[str], Page]) -> None:
     page = open_editor("vscode-dark")
-    expect(page.locator(".hv-player")).to_have_count(1)
     check_stepping(page, page.locator(".hv-player"))
     expect(page.locator(".hv-still")).to_be_hidden()
 
@@ -220,10 +218,9 @@ def test_output_plays_in_a_page_like_that_of_vs_code(open_editor: Callable[[str]
 @pytest.mark.parametrize("theme", ["vscode-light", "vscode-high-contrast"])
 def test_player_is_legible_in_the_themes_of_vs_code(theme: str, open_editor: Callable[[str], Page]) -> None:
     page = open_editor(theme)
-    player = page.locator(".hv-player")
     press(page, *["ArrowRight"] * 2)
-    expect(player).to_have_class("hv-player" if theme.endswith("light") else "hv-player hv-dark")
-    options = {"runOnly": ["color-contrast"]}
-    found = Axe().run(page, context=".hv-player", options=options).response
+    is_dark = theme == "vscode-high-contrast"
+    expect(page.locator(".hv-player")).to_have_class("hv-player hv-dark" if is_dark else "hv-player")
+    found = Axe().run(page, context=".hv-player", options={"runOnly": ["color-contrast"]}).response
     assert found["passes"] and found["violations"] == []
-    assert player.locator("kbd").first.evaluate("e => getComputedStyle(e).boxShadow") == "none"
+    expect(page.locator(".hv-player kbd").first).to_have_css("box-shadow", "none")

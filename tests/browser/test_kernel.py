@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import press
+from tests.browser.helpers import errors_of, press, search_for
 from tests.browser.lab import Lab
 
 
@@ -19,16 +19,14 @@ def test_player_requests_missing_chunks_from_the_kernel(open_page: Callable[...,
     player.scroll_into_view_if_needed()
     player.focus()
     press(page, "End")
-    expect(player.locator(".hv-sentence")).to_contain_text(re.compile("x.grad is written: "))
+    expect(player.locator(".hv-sentence")).to_contain_text("x.grad is written: ")
     press(page, "ArrowLeft", "ArrowLeft", "ArrowLeft", "e")
     expect(player.locator(".hv-trail button")).to_have_count(1)
     expect(player.locator(".hv-node.hv-now")).to_have_count(1)
-    press(page, "/")
-    page.keyboard.type("#500")
+    search_for(player, "#500")
     expect(player.get_by_role("option").first).to_contain_text("MulBackward0 #500")
     press(page, "Enter")
     expect(player.locator(".hv-title")).to_contain_text("#500")
-    expect(player.locator(".hv-node.hv-now")).to_have_count(1)
     press(page, "v")
     expect(player.locator(".hv-plots svg a").first).to_be_visible()  # the kernel draws it when it is asked
     press(page, "v")
@@ -38,4 +36,4 @@ def test_player_requests_missing_chunks_from_the_kernel(open_page: Callable[...,
     press(page, "u", "u", "Home", "e")
     expect(player.locator(".hv-told")).to_contain_text("no kernel is running to send it")
     # Jupyter logs its own errors once the kernel is gone.
-    assert [error for error in page.errors if not re.search("kernel|Cannot send", error, re.IGNORECASE)] == []  # type: ignore[attr-defined]
+    assert [error for error in errors_of(page) if not re.search("kernel|Cannot send", error, re.IGNORECASE)] == []

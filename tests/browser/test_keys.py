@@ -1,22 +1,21 @@
 """Each key of the player changes what is on the screen."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Page
-from scenes import recorded
+from playwright.sync_api import expect
+from scenes import leaf, recorded
 from torch import nn
 
 import hookviz as hv
-from tests.browser.conftest import press
-from tests.inventory.keys import read_keys
+from tests.browser.helpers import Opener, player_of, press
+from tests.inventory.keys import DIGITS, read_keys
 
 
 def nine_hooks() -> None:
-    x = torch.tensor(3.0, requires_grad=True)
+    x = leaf(3.0)
     y = x * x
     for number in range(1, 10):
         y.register_hook(lambda grad, number=number: grad + number)
@@ -81,11 +80,6 @@ CHANGES: dict[str, Change] = {
     "u": Change("deep", "End", PLACE),
     "c": Change("deep", "", RAMP),
     "s": Change("whatif", "1", "player => player.querySelectorAll('.hv-graph').length"),
-} | {
-    str(digit): Change(
-        "whatif", "", f"player => player.querySelectorAll('.hv-switches button')[{digit - 1}].ariaChecked"
-    )
-    for digit in range(1, 10)
 }
 
 
@@ -98,28 +92,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def tab(chrome: Browser) -> Iterator[Page]:
-    tab = chrome.new_page(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
-    yield tab
-    tab.close()
-
-
-@pytest.fixture
-def open_player(tab: Page, folder: Path) -> Callable[[str], Page]:
-    def open_it(name: str) -> Page:
-        tab.goto((folder / f"{name}.html").as_uri())
-        tab.locator(".hv-live .hv-picture svg").wait_for()
-        tab.locator(".hv-live .hv-player").focus()
-        return tab
-
-    return open_it
-
-
 @pytest.mark.parametrize("key", CHANGES)
-def test_key_changes_the_screen(key: str, open_player: Callable[[str], Page]) -> None:
+def test_key_changes_the_screen(key: str, open_file: Opener) -> None:
     change = CHANGES[key]
-    page = open_player(change.page)
+    page = open_file(change.page, reduced_motion="reduce")
+    page.bring_to_front()  # the browser fills the screen with the page in front only
+    player_of(page)
     for earlier in change.before.split():
         press(page, earlier)
         page.wait_for_timeout(100)  # pictures of groups are unpacked first
@@ -129,5 +107,13 @@ def test_key_changes_the_screen(key: str, open_player: Callable[[str], Page]) ->
     page.wait_for_function(f"before => {read} !== before", arg=before)
 
 
+def test_each_digit_flips_its_switch(open_file: Opener) -> None:
+    page = open_file("whatif")
+    switches = player_of(page).locator(".hv-switches [role=switch]")
+    for digit in DIGITS:
+        press(page, digit)
+        expect(switches.nth(int(digit) - 1)).to_have_attribute("aria-checked", "false")
+
+
 def test_every_key_of_the_player_is_pressed() -> None:
-    assert set(CHANGES) == read_keys()
+    assert {*CHANGES, *DIGITS} == read_keys()

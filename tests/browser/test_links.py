@@ -1,34 +1,14 @@
-"""A step link moves the player above it, in JupyterLab and in the page that nbconvert makes."""
+"""A step link moves the player above it, and does not lead to a heading of JupyterLab."""
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
-
-from tests.browser.conftest import LINKS
-from tests.browser.lab import write_notebook
+from playwright.sync_api import Page, expect
 
 
 @pytest.fixture(scope="module")
-def nbconvert_page(
-    get_context: Callable[..., BrowserContext], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Page]:
-    path = tmp_path_factory.mktemp("links") / "links.ipynb"
-    write_notebook(path, *LINKS)
-    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", str(path)]
-    subprocess.run(command, check=True, capture_output=True)
-    page = get_context().new_page()
-    page.set_viewport_size({"width": 1280, "height": 620})
-    page.goto(path.with_suffix(".html").as_uri(), wait_until="domcontentloaded")
-    yield page
-    page.close()
-
-
-@pytest.fixture(params=["jupyterlab", "nbconvert"])
-def page(request: pytest.FixtureRequest, open_page: Callable[..., Page]) -> Page:
-    return request.getfixturevalue("nbconvert_page") if request.param == "nbconvert" else open_page("links.ipynb")
+def page(open_page: Callable[..., Page]) -> Page:
+    return open_page("links.ipynb")
 
 
 def test_step_link_moves_the_nearest_player_above_it(page: Page) -> None:

@@ -1,37 +1,24 @@
 """No label is cut off, overlapped or low in contrast, in both themes, and on a phone."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import torch
-from playwright.sync_api import Page
-from scenes import Net, c_hook, leaf, recorded
+from scenes import Net, leaf
 
 import hookviz as hv
-from tests.browser.conftest import note_errors, press
-from tests.unit.test_variants import run_with_hook
-from tests.unit.test_whatif import a_to_e
+from tests.browser.helpers import FLAWS, Opener, errors_of, press
 
 SETTINGS = ((1280, 800, "light"), (1280, 800, "dark"), (390, 844, "light"))
 """Width, height and theme; both themes are tried at one size, since they differ in colours only."""
 VIEWS = {
-    "a hook": ("a_to_e", "] ] b"),
-    "a number asked for": ("a_to_e", "p ArrowRight 1 Enter"),
-    "a hook asked for": ("a_to_e", "p ArrowRight 2 Enter ArrowRight ArrowRight ArrowRight 1"),
-    "both layers": ("a_to_e", "t n End"),
-    "larger text": ("a_to_e", "l ] ]"),
-    "a hook off, in tensors": ("whatif", "t End 1 3"),
+    "a number asked for": ("index", "p ArrowRight 1 Enter"),
+    "both layers": ("index", "t n End"),
+    "larger text": ("index", "l ] ]"),
     "a hook off beside it": ("whatif", "s End 1"),
     "two passes": ("diff", "]"),
     "a hook of a module off": ("modules", "] ] 2 s"),
     "long names": ("names", "1 End"),
-    "Chinese": ("modules.zh", "1 End"),
 }
 """View → the page, and the keys that lead to the view."""
-
-FLAWS = Path(__file__).with_name("flaws.js").read_text(encoding="utf-8")
-"""JavaScript that lists the visible layout and contrast flaws of a player."""
 
 
 def a_hook_with_a_name_that_goes_on_and_on(grad: torch.Tensor) -> torch.Tensor:
@@ -69,29 +56,17 @@ def chain() -> hv.Trace:
     return trace
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("looks")
-    shown = {
-        "a_to_e": recorded(),
-        "whatif": hv.whatif(a_to_e),
-        "modules": hv.whatif(modules),
-        "names": hv.whatif(names),
-        "chain": chain(),
-        "diff": run_with_hook(None).diff(run_with_hook(c_hook)),
-    }
-    for name, what in shown.items():
-        what.to_html(folder / f"{name}.html")
-    shown["modules"].to_html(folder / "modules.zh.html", languages="zh")
-    return folder
+PAGES = {
+    "modules": lambda: hv.whatif(modules),
+    "names": lambda: hv.whatif(names),
+    "chain": chain,
+}
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_view_has_no_layout_or_contrast_flaws(new_offline_page: Callable[..., Page], pages: Path, view: str) -> None:
+def test_view_has_no_layout_or_contrast_flaws(open_file: Opener, view: str) -> None:
     name, keys = VIEWS[view]
-    page = new_offline_page(reduced_motion="reduce")
-    note_errors(page)
-    page.goto((pages / f"{name}.html").as_uri())
+    page = open_file(name, reduced_motion="reduce")
     page.wait_for_selector(".hv-live .hv-player")
     press(page, *keys.split())
     flaws_by_setting: dict[str, list[str]] = {}
@@ -102,29 +77,15 @@ def test_view_has_no_layout_or_contrast_flaws(new_offline_page: Callable[..., Pa
         if flaws := page.evaluate(FLAWS):
             flaws_by_setting[f"{width} {theme}"] = flaws
     assert flaws_by_setting == {}
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
-@pytest.fixture
-def page(new_offline_page: Callable[..., Page], pages: Path) -> Callable[..., Page]:
-    """Open a page in a window of the given size."""
-
-    def open_it(name: str, width: int, height: int) -> Page:
-        opened_page = new_offline_page(reduced_motion="reduce")
-        opened_page.set_viewport_size({"width": width, "height": height})
-        opened_page.goto((pages / f"{name}.html").as_uri())
-        opened_page.wait_for_selector(".hv-live .hv-player")
-        return opened_page
-
-    return open_it
-
-
-def test_print_keeps_all_columns_and_does_not_shrink_a_tall_picture(page: Callable[..., Page]) -> None:
-    opened_page = page("names", 760, 1100)
-    opened_page.emulate_media(media="print")
-    box = opened_page.locator(".hv-still table").bounding_box()
+def test_print_keeps_all_columns_and_does_not_shrink_a_tall_picture(open_file: Opener) -> None:
+    page = open_file("names", 760, 1100)
+    page.emulate_media(media="print")
+    box = page.locator(".hv-still table").bounding_box()
     assert box and box["x"] + box["width"] <= 760
-    opened_page = page("chain", 760, 1100)
-    opened_page.emulate_media(media="print")
-    picture_box = opened_page.locator(".hv-still svg").first.bounding_box()
+    page = open_file("chain", 760, 1100)
+    page.emulate_media(media="print")
+    picture_box = page.locator(".hv-still svg").first.bounding_box()
     assert picture_box and picture_box["height"] > 900

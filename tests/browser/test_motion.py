@@ -1,18 +1,12 @@
 """The motion of steps in a page: which pills move, where they begin and end, and when nothing moves."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-from scenes import recorded
 
-import hookviz as hv
-from tests.browser.conftest import press
-from tests.unit.test_whatif import a_to_e
-
-Opener = Callable[..., Page]
+from tests.browser import helpers
+from tests.browser.helpers import Opener, errors_of, is_at, press
 
 NOTE_ANIMATIONS = """() => {
   window.noted = [];
@@ -46,14 +40,6 @@ ENDS = """(times) => noted.filter(({ name }) => name.startsWith("hv-pill")).map(
 AT_REST = ".hv-live :is(.hv-motion, .hv-awaited)"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("motion")
-    recorded().to_html(folder / "index.html")
-    hv.whatif(a_to_e).to_html(folder / "whatif.html")
-    return folder
-
-
 @pytest.fixture
 def open_player(open_file: Opener) -> Opener:
     """Open a page at its first step, when nothing moves, with its animations noted."""
@@ -76,16 +62,12 @@ def rest(page: Page) -> None:
     page.evaluate("noted.length = 0")
 
 
-def go_to(page: Page, title: str, before: int) -> None:
-    """Go as far as ``before`` steps before the step with this title, and wait until nothing moves."""
-    for _ in range(40):
-        if title in page.locator(".hv-live .hv-head-line").inner_text().replace("\xa0", " "):
-            break
-        press(page, "ArrowRight")
-    else:
-        raise AssertionError(f"There is no step {title!r}.")
-    press(page, *["ArrowLeft"] * before)
+def go_before(page: Page, title: str) -> None:
+    """Go to the step before the one with this title, and wait until nothing moves; then hold what moves next."""
+    helpers.go_to(page, title)
+    press(page, "ArrowLeft")
     rest(page)
+    page.evaluate("holds = true")
 
 
 def middle_of(page: Page, selector: str, text: str) -> tuple[float, float]:
@@ -99,22 +81,9 @@ def are_near(place: list[float], other: tuple[float, float], slack: float = 20) 
     return abs(place[0] - other[0]) < slack and abs(place[1] - other[1]) < slack
 
 
-def test_arriving_gradient_travels_from_its_arrow_to_its_box(open_player: Opener) -> None:
-    page = open_player(width=390)
-    go_to(page, "arrival at c", 1)
-    page.evaluate("holds = true")
-    press(page, "ArrowRight")
-    page.wait_for_timeout(800)  # a picture that is larger than its pane scrolls to the box
-    [[text, begin, end]] = page.evaluate(ENDS, [0, 1])
-    assert text == "8"
-    assert are_near(begin, middle_of(page, ".hv-live .hv-edge-value", "8"))
-    assert are_near(end, middle_of(page, ".hv-live .hv-now .hv-grad", "gradient 8"))
-
-
 def test_hook_takes_the_number_into_its_pin_and_gives_it_back_changed(open_player: Opener) -> None:
     page = open_player()
-    go_to(page, "tensor hook ① on c", 1)
-    page.evaluate("holds = true")
+    go_before(page, "tensor hook ① on c")
     press(page, "ArrowRight")
     pin = middle_of(page, ".hv-live .hv-now .hv-pin-value", "8 → 10")
     gradient = middle_of(page, ".hv-live .hv-now .hv-grad", "gradient 10")
@@ -134,7 +103,7 @@ def test_only_transform_and_opacity_move_and_nothing_is_left(open_player: Opener
         page.wait_for_timeout(200)
     assert len(page.evaluate(PILLS)) > 6
     assert page.evaluate(PROPERTIES) == ["opacity", "transform"]
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
 def test_fast_steps_leave_one_motion_at_most(open_player: Opener) -> None:
@@ -157,32 +126,18 @@ def test_with_reduced_motion_nothing_moves(open_player: Opener) -> None:
         press(page, "ArrowRight")
         page.wait_for_timeout(200)
     assert page.evaluate("noted.length") == 0
-    expect(page.locator(".hv-live .hv-count")).to_have_text("Step 6 of 16")
+    is_at(page, 6)
 
 
-def test_out_of_sight_nothing_moves(open_player: Opener) -> None:
-    page = open_player()
-    page.evaluate("document.body.style.paddingTop = '3000px'")
-    page.evaluate("scrollTo(0, 0)")
-    page.wait_for_timeout(300)
-    for _ in range(3):
-        page.evaluate(
-            "document.querySelector('.hv-player').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}))"
-        )
-        page.wait_for_timeout(200)
-    assert page.evaluate("noted.length") == 0
-    assert page.locator(".hv-live .hv-count").text_content() == "Step 4 of 16"
-
-
-@pytest.mark.parametrize("event", ["pointerdown", "scroll"])
-def test_motion_ends_at_once(open_player: Opener, event: str) -> None:
+def test_motion_ends_at_a_click_and_when_it_is_scrolled_out_of_sight(open_player: Opener) -> None:
     page = open_player()
     page.evaluate("holds = true")
     press(page, "ArrowRight")
     expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
-    actions: dict[str, Callable[[], object]] = {
-        "pointerdown": lambda: page.locator(".hv-live .hv-sentence").dispatch_event("pointerdown"),
-        "scroll": lambda: page.evaluate("document.body.style.paddingTop = '3000px'"),
-    }
-    actions[event]()
+    page.locator(".hv-live .hv-sentence").dispatch_event("pointerdown")
+    expect(page.locator(AT_REST)).to_have_count(0)
+    page.wait_for_timeout(250)
+    press(page, "ArrowRight")
+    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
+    page.evaluate("document.body.style.paddingTop = '3000px'")
     expect(page.locator(AT_REST)).to_have_count(0)

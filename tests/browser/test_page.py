@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,12 +11,10 @@ from scenes import recorded
 
 import hookviz as hv
 from hookviz.player.html_page import render_output
-from tests.browser.accessibility import SERIOUS, violations
 from tests.browser.conftest import SIZES
-from tests.browser.test_screen import READ_PIXEL
+from tests.browser.helpers import READ_PIXEL, Opener, errors_of, is_at, press, violations
 from tests.proof.mutants import hostile, saved
 
-Opener = Callable[..., Page]
 FOREIGN_MARKUP = (
     '0"></text><image href="/etc/passwd"/><script>window.ran = 1</script><IMG SRC=x onerror="window.ran = 2">'
 )
@@ -26,7 +23,6 @@ FOREIGN_MARKUP = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    recorded().to_html(folder / "index.html", title="The graph a to e")
     (folder / "foreign.json").write_text(json.dumps(hostile(json.loads(saved("modules")), FOREIGN_MARKUP)))
     hv.load(folder / "foreign.json").to_html(folder / "foreign.html", title=FOREIGN_MARKUP)
     return folder
@@ -38,36 +34,24 @@ def horizontal_overflow(page: Page) -> int:
     return overflow
 
 
-def steps_by_key(page: Page) -> Iterator[str]:
-    """Step from the first step to the last, and yield the step count of each."""
-    for _ in range(16):
-        yield page.locator(".hv-count").inner_text()
-        page.keyboard.press("ArrowRight")
-
-
 # -- with JavaScript
 
 
-@pytest.mark.parametrize("width", SIZES)
-def test_arrow_keys_step_through_the_page_without_horizontal_overflow(open_file: Opener, width: int) -> None:
-    page = open_file(width=width)
-    overflow = set()
-    counts = []
-    for count in steps_by_key(page):
-        counts.append(count)
-        overflow.add(horizontal_overflow(page))
-    assert counts == [f"Step {i} of 16" for i in range(1, 17)]
-    assert overflow == {0}
+def test_arrow_keys_step_through_the_page_without_horizontal_overflow(open_file: Opener) -> None:
+    page = open_file(width=390)
+    for step in range(1, 17):
+        is_at(page, step)
+        assert horizontal_overflow(page) == 0
+        press(page, "ArrowRight")
     expect(page.locator(".hv-panel")).to_contain_text("b.grad is written: 20.")
-    page.keyboard.press("Home")
-    page.keyboard.press("]")
+    press(page, "Home", "]")
     expect(page.locator(".hv-panel")).to_contain_text("changed the gradient from 1 to 2")
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
 def test_page_makes_no_further_requests(open_file: Opener) -> None:
     page = open_file()
-    page.keyboard.press("End")
+    press(page, "End")
     assert page.requests == [page.url.partition("#")[0]]  # type: ignore[attr-defined]
 
 
@@ -93,37 +77,20 @@ def test_phone_shows_the_picture_the_words_and_the_controls_below_each_other_on_
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_axe_reports_no_violation(open_file: Opener, width: int, scheme: str) -> None:
     page = open_file(width=width, color_scheme=scheme)
-    page.keyboard.press("]")
+    press(page, "]")
     assert violations(page) == []
-
-
-def test_axe_reports_a_picture_without_a_text(new_offline_page: Callable[..., Page]) -> None:
-    page = new_offline_page()
-    page.set_content('<html lang="en"><title>A page</title><main><h1>A page</h1><img id="cat"></main></html>')
-    assert [(rule, element) for rule, _, element in violations(page)] == [("image-alt", '<img id="cat">')]
-    assert violations(page, impacts=SERIOUS) != [] and violations(page, impacts=("minor",)) == []
-    assert violations(page, inside="h1") == violations(page, excluded="img") == []
-
-
-def test_page_without_javascript_follows_the_dark_scheme_of_the_system(open_file: Opener, chrome: Browser) -> None:
-    page = open_file(color_scheme="dark", java_script_enabled=False)
-    shot = base64.b64encode(page.screenshot()).decode()
-    with closing(chrome.new_page()) as reader:  # the page itself cannot evaluate code without JavaScript
-        assert reader.evaluate(READ_PIXEL, shot) == [11, 14, 18]
 
 
 # -- markup in a file stays text, and injected content is blocked
 
 
-@pytest.mark.parametrize("javascript", [True, False])
-def test_page_of_a_hostile_file_runs_and_loads_nothing_from_it(open_file: Opener, javascript: bool) -> None:
-    page = open_file("foreign", java_script_enabled=javascript)
+def test_page_of_a_hostile_file_runs_and_loads_nothing_from_it(open_file: Opener) -> None:
+    page = open_file("foreign")
     expect(page.locator("h1")).to_contain_text(FOREIGN_MARKUP[:20])
-    for _ in range(12 if javascript else 0):
-        page.keyboard.press("]")
+    press(page, *["]"] * 12, "/", "i", "m", "g", "Enter")
     assert page.locator("main :is(img, image, script:not(.hv-state)[src], iframe, object, a[href^=http])").count() == 0
-    assert not javascript or page.evaluate("window.ran") is None
-    assert page.errors == [] and len(page.requests) == 1  # type: ignore[attr-defined]
+    assert page.evaluate("window.ran") is None
+    assert errors_of(page) == [] and len(page.requests) == 1  # type: ignore[attr-defined]
 
 
 def test_content_security_policy_blocks_injected_content(open_file: Opener) -> None:
@@ -157,23 +124,27 @@ def check_static_view(page: Page) -> None:
     assert page.locator(".hv-player:visible").count() == 0
 
 
-def test_page_without_javascript_shows_the_picture_and_the_table(open_file: Opener) -> None:
-    width = 390
-    page = open_file(width=width, java_script_enabled=False)
+def test_page_without_javascript_shows_the_picture_and_the_table_in_the_dark(
+    open_file: Opener, chrome: Browser
+) -> None:
+    page = open_file(width=390, java_script_enabled=False, color_scheme="dark")
     check_static_view(page)
     for part in ("svg", "table"):
         box = page.locator(f".hv-still {part}").bounding_box()
-        assert box and box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 390
+    shot = base64.b64encode(page.screenshot()).decode()
+    with closing(chrome.new_page()) as reader:  # the page itself cannot evaluate code without JavaScript
+        assert reader.evaluate(READ_PIXEL, shot) == [11, 14, 18]
 
 
 def test_print_shows_the_end_of_the_pass_after_stepping(open_file: Opener) -> None:
     page = open_file()
-    page.keyboard.press("]")
+    press(page, "]")
     page.emulate_media(media="print")
     check_static_view(page)
     page.emulate_media(media="screen")
     expect(page.locator(".hv-still")).not_to_be_visible()
-    expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
+    is_at(page, 2)
 
 
 # -- the output of a cell in a foreign page
@@ -192,33 +163,24 @@ INSERT_OUTPUT = """(html) => {
 
 
 def test_each_output_gets_one_player_if_scripts_run_elsewhere(chrome: Browser) -> None:
-    page = chrome.new_page()
-    for _ in range(2):
-        page.evaluate(INSERT_OUTPUT, render_output(recorded().content()))
-    players = page.locator(".hv-player")
-    expect(players).to_have_count(2)
-    players.nth(0).press("End")
-    expect(page.locator(".hv-count")).to_have_text(["Step 16 of 16", "Step 1 of 16"])
-    page.close()
+    with closing(chrome.new_page()) as page:
+        for _ in range(2):
+            page.evaluate(INSERT_OUTPUT, render_output(recorded().content()))
+        players = page.locator(".hv-player")
+        expect(players).to_have_count(2)
+        players.nth(0).press("End")
+        is_at(players.nth(0), 16)
+        is_at(players.nth(1), 1)
 
 
-def test_static_picture_follows_the_colour_scheme_of_the_page_around_it(chrome: Browser) -> None:
+def test_output_without_scripts_follows_the_colour_scheme_and_does_not_block_another_player(chrome: Browser) -> None:
     html = render_output(recorded().content())
     with closing(chrome.new_page()) as page:
         page.set_content(f'<body style="color-scheme: dark">{html[: html.index("<script")]}')
-        shot = base64.b64encode(page.locator(".hv-still img").screenshot()).decode()
-        colour = page.evaluate(READ_PIXEL, shot)
+        still = page.locator(".hv-still:visible img")
+        colour = page.evaluate(READ_PIXEL, base64.b64encode(still.screenshot()).decode())
         assert max(colour) < 64
         page.evaluate(INSERT_OUTPUT, html)
         expect(page.locator(".hv-player")).to_have_count(1)
+        expect(still).to_have_count(1)
         assert page.locator(".hv-player style").count() == 0, "it would turn the colours of every drawing"
-
-
-def test_output_stripped_of_scripts_does_not_block_another_player(chrome: Browser) -> None:
-    page = chrome.new_page()
-    html = render_output(recorded().content())
-    page.evaluate("html => { document.body.innerHTML = html; }", html[: html.index("<script")])
-    page.evaluate(INSERT_OUTPUT, html)
-    expect(page.locator(".hv-player")).to_have_count(1)
-    expect(page.locator(".hv-still:visible img")).to_have_count(1)
-    page.close()

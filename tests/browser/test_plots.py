@@ -1,17 +1,15 @@
 """The plots in a page: a dialog shows one at a time, and a click leads to a step."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from torch import nn
 
 import hookviz as hv
-from tests.browser.accessibility import violations
+from tests.browser.helpers import Opener, errors_of, violations
 
-Opener = Callable[..., Page]
 NAMES = ["Gradients", "Passes", "Loss", "Histograms: gradients", "Histograms: outputs", "Histograms: weights"]
 
 
@@ -24,7 +22,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for _ in range(3):
             net(torch.randn(5, 3)).square().mean().backward()
     trace.to_html(path / "plots.html", plots=True)
-    trace.to_html(path / "plain.html")
     return path
 
 
@@ -44,7 +41,7 @@ def test_dialog_shows_each_plot_and_a_click_leads_to_its_step(open_file: Opener)
     bar.click()
     expect(dialog).to_be_hidden()
     expect(page.locator(".hv-count")).to_contain_text(f"Step {step} of")
-    assert page.errors == page.requests[1:] == []  # type: ignore[attr-defined]
+    assert errors_of(page) == page.requests[1:] == []  # type: ignore[attr-defined]
 
 
 def test_dialog_keeps_the_keys_but_for_its_own(open_file: Opener) -> None:
@@ -69,9 +66,3 @@ def test_plot_fits_on_a_phone_in_the_dark_and_is_scrolled_sideways(open_file: Op
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     colors = shown.evaluate("(pane) => getComputedStyle(pane.querySelector('svg text')).fill")
     assert min(map(int, colors.removeprefix("rgb(").removesuffix(")").split(","))) > 200
-
-
-def test_page_without_plots_has_no_dialog(open_file: Opener) -> None:
-    page = open_file("plain")
-    page.locator(".hv-player").press("v")
-    expect(page.locator(".hv-plots")).to_have_count(0)

@@ -1,20 +1,25 @@
 """Predicting by keyboard: questions before each hook, reasons for wrong answers, and a score."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
-from scenes import recorded
 from torch import nn
 
 import hookviz as hv
-from tests.browser.accessibility import SERIOUS, violations
-from tests.browser.conftest import press
+from tests.browser.helpers import SERIOUS, Opener, answer, errors_of, is_at, press, violations
 
-Opener = Callable[..., Page]
+
+def trace_whose_only_answer_is_none() -> hv.Trace:
+    net = nn.Linear(1, 1)
+    net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
+    with hv.record(net) as trace, pytest.warns(UserWarning, match="no inputs require gradients"):
+        net(torch.ones(1)).backward()
+    return trace
+
+
+PAGES = {"none": trace_whose_only_answer_is_none}
 
 
 @pytest.fixture
@@ -33,28 +38,6 @@ def player(page: Page) -> Locator:
     return found
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shared scene, and a page whose only question has the answer None."""
-    net = nn.Linear(1, 1)
-    net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
-    with hv.record(net) as trace, pytest.warns(UserWarning, match="no inputs require gradients"):
-        net(torch.ones(1)).backward()
-    folder_path = tmp_path_factory.mktemp("pages")
-    recorded().to_html(folder_path / "index.html")
-    trace.to_html(folder_path / "none.html")
-    return folder_path
-
-
-def answer(page: Page, text: str) -> None:
-    page.keyboard.type(text)
-    page.keyboard.press("Enter")
-
-
-def is_at(player: Locator, step: int) -> None:
-    expect(player.locator(".hv-count")).to_have_text(f"Step {step} of 16")
-
-
 def test_predicting_a_whole_pass_with_right_and_wrong_answers(page: Page, player: Locator) -> None:
     panel, score, question = (player.locator(f".hv-{part}") for part in ("panel", "score", "question"))
     press(page, "ArrowRight")
@@ -62,7 +45,7 @@ def test_predicting_a_whole_pass_with_right_and_wrong_answers(page: Page, player
     answer(page, "1")
     expect(panel).to_contain_text("1 is the gradient before λ grad * 2. Try once more.")
     is_at(player, 1)
-    answer(page, "2")  # the first answer is selected, so typing replaces it
+    press(page, "2", "Enter")  # the first answer is selected, so typing replaces it
     is_at(player, 2)
     expect(panel).to_contain_text("λ grad * 2 changed the gradient from 1 to 2")
     expect(player.locator(".hv-told")).to_have_text("Right.")
@@ -101,22 +84,15 @@ def test_predicting_a_whole_pass_with_right_and_wrong_answers(page: Page, player
     is_at(player, 16)
 
 
-def test_keys_do_not_skip_a_question(page: Page, player: Locator) -> None:
+def test_keys_lead_to_the_answer_field_and_skip_no_question_and_escape_leaves_it(page: Page, player: Locator) -> None:
     for key in ("ArrowRight", "]", "End", " "):
         press(page, key)
         expect(player.locator(".hv-ask .hv-field")).to_be_focused()
         is_at(player, 1)
         expect(player.locator(".hv-button-play")).to_have_attribute("aria-label", "Play")
         press(page, "Escape")
-
-
-def test_escape_leaves_the_answer_field_and_an_arrow_key_returns_to_it(page: Page, player: Locator) -> None:
-    press(page, "ArrowRight", "Escape")
-    expect(player).to_be_focused()
-    press(page, "ArrowRight")
-    expect(player.locator(".hv-ask .hv-field")).to_be_focused()
-    is_at(player, 1)
-    press(page, "Escape", "p")
+        expect(player).to_be_focused()
+    press(page, "p")
     expect(player.locator(".hv-ask")).to_have_count(0)
     press(page, "ArrowRight")
     is_at(player, 2)
@@ -125,10 +101,9 @@ def test_escape_leaves_the_answer_field_and_an_arrow_key_returns_to_it(page: Pag
 def test_player_keys_work_in_the_answer_field_unless_part_of_a_number(page: Page, player: Locator) -> None:
     field = player.locator(".hv-ask .hv-field")
     press(page, "ArrowRight")
-    for _ in range(2):
-        before = player.evaluate("player => player.matches('.hv-large')")
+    for is_large in (True, False):
         press(page, "l")
-        assert player.evaluate("player => player.matches('.hv-large')") is not before
+        assert player.evaluate("player => player.matches('.hv-large')") is is_large
     press(page, "?")
     expect(player.locator(".hv-help")).to_be_visible()
     press(page, "Escape")
@@ -144,16 +119,11 @@ def test_player_keys_work_in_the_answer_field_unless_part_of_a_number(page: Page
 
 def test_hint_mentions_none_if_the_answer_may_be_none(open_file: Opener) -> None:
     page = open_file("none")
-    press(page, "p")
-    for _ in range(2):
-        page.locator(".hv-player").press("]")
-        expect(page.locator(".hv-question")).to_contain_text("the gradient sent to its inputs, is None")
-        expect(page.locator(".hv-hint")).to_have_text(
-            "A number; 3 digits are enough. Where there is no number, type None."
-        )
-        answer(page, "None")
-        expect(page.locator(".hv-told")).to_have_text("Right.")
-        page.get_by_role("button", name="Start over").press("Enter")
+    press(page, "p", "]")
+    expect(page.locator(".hv-question")).to_contain_text("the gradient sent to its inputs, is None")
+    expect(page.locator(".hv-hint")).to_have_text("A number; 3 digits are enough. Where there is no number, type None.")
+    answer(page, "None")
+    expect(page.locator(".hv-told")).to_have_text("Right.")
 
 
 def test_step_back_closes_a_question_and_an_answered_one_is_not_asked_again(page: Page, player: Locator) -> None:
@@ -173,10 +143,8 @@ def test_step_back_closes_a_question_and_an_answered_one_is_not_asked_again(page
 def test_unreadable_answer_does_not_count_as_a_try(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     for typed, hint in (("ten", "Type numbers such as 1.5"), ("1, 2", "Numbers to type: 1.")):
-        page.locator(".hv-ask .hv-field").first.fill("")
         answer(page, typed)
         expect(player.locator(".hv-reason")).to_contain_text(hint)
-    page.locator(".hv-ask .hv-field").first.fill("")
     answer(page, "2")
     expect(player.locator(".hv-score")).to_contain_text("Right at the first try: 1 of 1")
 
@@ -184,8 +152,9 @@ def test_unreadable_answer_does_not_count_as_a_try(page: Page, player: Locator) 
 def test_axe_reports_no_serious_violation_in_a_question(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "1")
-    for _ in range(2):
-        assert violations(page, inside=".hv-player", impacts=SERIOUS) == []
-        answer(page, "2")
-        press(page, *["ArrowRight"] * 3)
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert violations(page, inside=".hv-player", impacts=SERIOUS) == []
+    answer(page, "2")
+    press(page, *["ArrowRight"] * 3)
+    expect(player.locator(".hv-choice").first).to_be_visible()
+    assert violations(page, inside=".hv-player", impacts=SERIOUS) == []
+    assert errors_of(page) == []

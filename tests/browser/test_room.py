@@ -1,19 +1,12 @@
 """Room mode by keyboard: the question large, votes for its choices, the answer revealed."""
 
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
 import torch
 from playwright.sync_api import Page, expect
-from scenes import recorded, scene
+from scenes import scene
 
 import hookviz as hv
-from tests.browser.accessibility import SERIOUS, violations
-from tests.browser.conftest import press
-from tests.unit.test_whatif import a_to_e
+from tests.browser.helpers import SERIOUS, Opener, errors_of, is_at, press, violations
 
-Opener = Callable[..., Page]
 OVERFLOWS = """() => [".hv-room", ".hv-room-body"].map((part) => document.querySelector(part))
   .map((part) => Math.max(part.scrollHeight - part.clientHeight, part.scrollWidth - part.clientWidth))"""
 """How much of the dialog and of its middle is hidden."""
@@ -49,13 +42,7 @@ def long_choices() -> hv.Trace:
     return trace
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("room")
-    recorded().to_html(folder / "index.html")
-    long_choices().to_html(folder / "long.html")
-    hv.whatif(a_to_e).to_html(folder / "whatif.html")
-    return folder
+PAGES = {"long": long_choices}
 
 
 def choices(page: Page) -> list[str]:
@@ -85,12 +72,12 @@ def test_a_question_is_shown_voted_on_revealed_and_left_by_keyboard_alone(open_f
     expect(room.get_by_role("button", name="Go on")).to_be_focused()
     press(page, "Enter")
     expect(room).to_have_count(0)
-    expect(page.locator(".hv-count")).to_have_text("Step 2 of 16")
+    is_at(page, 2)
     expect(page.locator(".hv-score")).to_contain_text("Right at the first try: 1 of 1")
     expect(page.locator(".hv-player")).to_be_focused()
     press(page, "ArrowRight")
-    expect(page.locator(".hv-count")).to_have_text("Step 3 of 16")
-    assert page.errors == []  # type: ignore[attr-defined]
+    is_at(page, 3)
+    assert errors_of(page) == []
 
 
 def test_escape_closes_the_question_and_its_votes_stay_until_it_is_answered(open_file: Opener) -> None:
@@ -98,50 +85,21 @@ def test_escape_closes_the_question_and_its_votes_stay_until_it_is_answered(open
     press(page, "r", "7", "Escape")
     expect(page.locator(".hv-room")).to_have_count(0)
     expect(page.locator(".hv-question")).to_be_visible()
-    expect(page.locator(".hv-count")).to_have_text("Step 1 of 16")
+    is_at(page, 1)
     press(page, "r")
     expect(page.get_by_label("Votes for A")).to_have_value("7")
     expect(page.get_by_label("Votes for B")).to_be_focused()
 
 
-def test_a_question_about_a_hook_that_is_off_offers_the_value_with_the_hook_on(open_file: Opener) -> None:
-    page = open_file("whatif")
-    press(page, "End", "p")
-    page.get_by_role("switch").first.click()
-    expect(page.locator(".hv-question")).to_have_text("c_hook is off. What is a.grad now?")
-    press(page, "Escape", "r")
-    assert choices(page) == ["16", "24", "30", "112"]
-    press(page, "r")
-    expect(page.locator(".hv-room-choice.hv-right")).to_contain_text("24")
-    expect(page.locator(".hv-room-reason").nth(2)).to_have_text("30 is a.grad with c_hook on.")
-
-
-@pytest.mark.parametrize(("scheme", "size"), [("light", (1280, 720)), ("dark", (1920, 1080))])
-def test_four_choices_with_long_texts_fit_the_screen_in_large_letters(
-    open_file: Opener, scheme: str, size: tuple[int, int]
-) -> None:
-    page = open_file("long", color_scheme=scheme)
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+def test_four_choices_with_long_texts_fit_the_screen_in_large_letters(open_file: Opener) -> None:
+    page = open_file("long", 1280, 720, color_scheme="light")
     press(page, "r", "r", "Enter", "r")
     expect(page.locator(".hv-room-choice")).to_have_count(4)
     assert page.evaluate(OVERFLOWS) == [0, 0]
     press(page, *"30", "Enter", *"12", "Enter", *"5", "Enter", *"1", "r")
     expect(page.locator(".hv-room-reason:not(:empty)")).to_have_count(3)
     assert page.evaluate(OVERFLOWS) == [0, 0]
-    assert page.evaluate(SMALLEST) >= 0.022 * size[1]
+    assert page.evaluate(SMALLEST) >= 0.022 * 720
     for part in (".hv-room-choice.hv-right", ".hv-room-choice.hv-right .hv-room-letter"):
         assert page.locator(part).evaluate(CONTRAST) >= 4.5
     assert violations(page, inside=".hv-room", impacts=SERIOUS) == []
-
-
-def test_a_right_answer_is_green_with_a_tick_and_a_word(open_file: Opener) -> None:
-    page = open_file()
-    press(page, "p", "ArrowRight", "2", "Enter")
-    line = page.locator(".hv-told.hv-right")
-    expect(line).to_have_text("Right.")
-    expect(line.locator(".hv-check path")).to_be_visible()
-    assert line.evaluate(CONTRAST) >= 4.5
-    red, green, blue = line.evaluate("line => getComputedStyle(line).color.match(/\\d+/g).map(Number)")
-    assert green > red and green > blue
-    press(page, "ArrowLeft", "ArrowRight")
-    expect(page.locator(".hv-right")).to_have_count(0)

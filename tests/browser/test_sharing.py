@@ -1,16 +1,15 @@
 """Sharing: links to steps, embedded pages, copied pictures."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import FrameLocator, Page, expect
+from playwright.sync_api import Page, expect
 
 import hookviz as hv
-from tests.browser.conftest import note_errors, press
+from tests.browser.helpers import errors_of, is_at, press
 from tests.scenes import recorded
 
 WIDTH, HEIGHT = 720, 560
@@ -46,20 +45,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def visit(new_offline_page: Callable[..., Page], folder: Path) -> Callable[..., Page]:
-    """Open an address in the folder."""
+    """Open an address in the folder, in a browser with an open clipboard."""
 
-    def visit_it(address: str, width: int = 1280, height: int = 720, **settings: Any) -> Page:
-        page = new_offline_page(**settings)
-        page.set_viewport_size({"width": width, "height": height})
-        note_errors(page)
+    def visit_it(address: str, **settings: Any) -> Page:
+        page = new_offline_page(permissions=("clipboard-read", "clipboard-write"), **settings)
+        page.set_viewport_size({"width": 1280, "height": 720})
         page.goto(f"{folder.as_uri()}/{address}")
         return page
 
     return visit_it
-
-
-def visit_with_clipboard(visit: Callable[..., Page], address: str) -> Page:
-    return visit(address, permissions=("clipboard-read", "clipboard-write"))
 
 
 def hash_of(page: Page) -> str:
@@ -77,7 +71,7 @@ def share(page: Page, name: str) -> None:
 def test_address_opens_a_step_with_a_switch_and_follows_the_steps(visit: Callable[..., Page]) -> None:
     page = visit("whatif.html#step-7&off=c_hook")
     off = page.locator("[role=switch][aria-checked=false]")
-    expect(page.locator(".hv-count")).to_have_text("Step 7 of 13")
+    is_at(page, 7, 13)
     expect(off).to_have_count(1)
     expect(off).to_contain_text("c_hook")
     entries = page.evaluate("history.length")
@@ -85,41 +79,30 @@ def test_address_opens_a_step_with_a_switch_and_follows_the_steps(visit: Callabl
     assert hash_of(page) == "#step-8&off=c_hook"
     press(page, "3")
     expect(off).to_have_count(2)
-    expect(page.locator(".hv-count")).to_have_text("Step 8 of 13")
+    is_at(page, 8, 13)
     assert hash_of(page) == "#step-8&off=c_hook,double%40d"
     assert page.evaluate("history.length") == entries
     page.evaluate("location.hash = '#step-2'")
-    expect(page.locator(".hv-count")).to_have_text("Step 2 of 13")
+    is_at(page, 2, 13)
     expect(off).to_have_count(0)
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
 def test_of_an_unknown_step_and_hook_the_nearest_is_shown_and_said(visit: Callable[..., Page]) -> None:
     page = visit("whatif.html#step-700&off=nothing,double%40d")
-    expect(page.locator(".hv-count")).to_have_text("Step 13 of 13")
+    is_at(page, 13, 13)
     expect(page.locator(".hv-told")).to_contain_text("step 700, but there are only 13 steps")
     expect(page.locator(".hv-told")).to_contain_text("a hook that is not here: nothing")
     expect(page.locator("[role=switch][aria-checked=false]")).to_have_count(1)
     assert hash_of(page) == "#step-13&off=double%40d"
 
 
-def test_address_does_not_jump_over_an_open_question(visit: Callable[..., Page]) -> None:
-    page = visit("trace.html")
-    expect(page.locator(".hv-count")).to_have_text("Step 1 of 16")
-    press(page, "p", "End")
-    expect(page.locator(".hv-question, .hv-ask").first).to_be_visible()
-    shown = page.locator(".hv-count").inner_text()
-    page.evaluate("location.hash = '#step-16'")
-    expect(page).not_to_have_url(re.compile("#step-16$"))
-    assert page.locator(".hv-count").inner_text() == shown != "Step 16 of 16"
-
-
 # -- the menu
 
 
 def test_menu_copies_the_link_and_the_embed_code(visit: Callable[..., Page], folder: Path) -> None:
-    page = visit_with_clipboard(visit, "whatif.html#step-7&off=c_hook")
-    expect(page.locator(".hv-count")).to_have_text("Step 7 of 13")
+    page = visit("whatif.html#step-7&off=c_hook")
+    is_at(page, 7, 13)
     share(page, "Copy link to this step")
     expect(page.locator(".hv-told")).to_contain_text("This page is a file on your computer")
     address = f"{folder.as_uri()}/whatif.html"
@@ -128,11 +111,11 @@ def test_menu_copies_the_link_and_the_embed_code(visit: Callable[..., Page], fol
     expect(page.locator(".hv-told")).to_contain_text("The code is copied")
     code = page.evaluate("navigator.clipboard.readText()")
     assert f'<iframe src="{address}?embed#step-7&amp;off=c_hook" width="720" height="560" loading="lazy" title=' in code
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
 def test_copied_picture_looks_like_the_one_on_the_screen(visit: Callable[..., Page]) -> None:
-    page = visit("whatif.html#step-7", permissions=("clipboard-read", "clipboard-write"), color_scheme="dark")
+    page = visit("whatif.html#step-7", color_scheme="dark")
     expect(page.locator(".hv-now").first).to_be_visible()
     share(page, "Copy picture as SVG")
     expect(page.locator(".hv-told")).to_contain_text("copied as SVG")
@@ -156,12 +139,12 @@ def test_copied_picture_looks_like_the_one_on_the_screen(visit: Callable[..., Pa
     }""")
     assert width > 600 and height > 400
     assert corner < 50
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
 def test_copied_picture_of_a_split_view_holds_both_sides(visit: Callable[..., Page]) -> None:
-    page = visit_with_clipboard(visit, "whatif.html#step-7&off=c_hook")
-    expect(page.locator(".hv-count")).to_have_text("Step 7 of 13")
+    page = visit("whatif.html#step-7&off=c_hook")
+    is_at(page, 7, 13)
     press(page, "s")
     expect(page.locator(".hv-graph .hv-svg")).to_have_count(2)
     share(page, "Copy picture as SVG")
@@ -178,12 +161,12 @@ def test_copied_picture_of_a_split_view_holds_both_sides(visit: Callable[..., Pa
     }""")
     assert [side["isInside"] for side in sides] == [True, True]
     assert [side["caption"] for side in sides] == ["With every hook on", "Without c_hook"]
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []
 
 
 def test_without_a_clipboard_the_text_is_shown_and_the_picture_downloaded(visit: Callable[..., Page]) -> None:
     page = visit("trace.html#step-3")
-    expect(page.locator(".hv-count")).to_have_text("Step 3 of 16")
+    is_at(page, 3)
     page.evaluate("""() => {
       const refuse = () => Promise.reject(new Error("refused"));
       Object.defineProperty(navigator, "clipboard", { value: { writeText: refuse, write: refuse } });
@@ -203,7 +186,8 @@ def test_without_a_clipboard_the_text_is_shown_and_the_picture_downloaded(visit:
 def test_embedded_page_fits_its_frame_and_leaves_the_focus_to_its_host(visit: Callable[..., Page]) -> None:
     page = visit("host.html")
     frame = page.frame_locator("iframe")
-    expect(frame.locator(".hv-count")).to_have_text("Step 5 of 16")
+    player = frame.locator(".hv-player")
+    is_at(player, 5)
     assert page.evaluate("document.activeElement.id") == "field"
     for hidden in ("h1", ".hv-how", "footer"):
         expect(frame.locator(hidden)).to_be_hidden()
@@ -211,27 +195,12 @@ def test_embedded_page_fits_its_frame_and_leaves_the_focus_to_its_host(visit: Ca
         box = frame.locator(selector).evaluate("(e) => e.getBoundingClientRect().toJSON()")
         assert box["top"] >= 0 and box["left"] >= 0, selector
         assert box["bottom"] <= HEIGHT and box["right"] <= WIDTH, selector
-    assert not overlapping_controls(frame)
     press(page, "ArrowRight")
-    expect(frame.locator(".hv-count")).to_have_text("Step 5 of 16")
+    is_at(player, 5)
     frame.locator(".hv-sentence").click()
     press(page, "ArrowRight")
-    expect(frame.locator(".hv-count")).to_have_text("Step 6 of 16")
+    is_at(player, 6)
     frame.get_by_role("button", name="Next step").click()
-    expect(frame.locator(".hv-count")).to_have_text("Step 7 of 16")
+    is_at(player, 7)
     assert page.evaluate("scrollY") == 0
-    assert page.errors == []  # type: ignore[attr-defined]
-
-
-def overlapping_controls(frame: FrameLocator) -> list[str]:
-    """The texts of controls that lie on the next one."""
-    found: list[str] = frame.locator(".hv-controls").evaluate("""(pane) => {
-      const all = [...pane.querySelectorAll(".hv-button, .hv-legend > *")];
-      const parts = all.filter((one) => one.checkVisibility());
-      const boxes = parts.map((one) => one.getBoundingClientRect());
-      const besides = (a, b) => a.left >= b.right - 1 || a.top >= b.bottom - 1;
-      const meet = (a, b) => !besides(a, b) && !besides(b, a);
-      const hit = parts.filter((_, i) => boxes.some((box, j) => j > i && meet(boxes[i], box)));
-      return hit.map((one) => one.textContent);
-    }""")
-    return found
+    assert errors_of(page) == []

@@ -1,16 +1,9 @@
 """Breakpoints, larger text, full screen, layers and the menu of the player, by keyboard."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from scenes import recorded
 
-from tests.browser.accessibility import SERIOUS, violations
-from tests.browser.conftest import press
-
-Opener = Callable[..., Page]
+from tests.browser.helpers import SERIOUS, Opener, errors_of, is_at, press, violations
 
 SMALLEST_FONT_SIZE = """player => Math.min(...[...player.querySelectorAll("*")].filter((element) =>
     !element.closest(".hv-graph, .hv-lens") &&
@@ -20,17 +13,9 @@ SMALLEST_FONT_SIZE = """player => Math.min(...[...player.querySelectorAll("*")].
 """The font size of the smallest visible text, in pixels on the screen."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("showing")
-    recorded().to_html(path / "index.html")
-    return path
-
-
 @pytest.fixture
 def page(open_file: Opener) -> Page:
-    page = open_file(reduced_motion="reduce")
-    page.set_viewport_size({"width": 1280, "height": 720})
+    page = open_file("index", 1280, 720, reduced_motion="reduce")
     page.bring_to_front()  # the browser fills the screen with the page in front only
     return page
 
@@ -38,10 +23,6 @@ def page(open_file: Opener) -> Page:
 @pytest.fixture
 def player(page: Page) -> Locator:
     return page.locator(".hv-player")
-
-
-def is_at(player: Locator, step: int) -> None:
-    expect(player.locator(".hv-count")).to_have_text(f"Step {step} of 16")
 
 
 # -- breakpoints
@@ -79,7 +60,7 @@ def test_breakpoint_is_marked_at_the_pin_the_timeline_and_the_row(page: Page, pl
 def test_larger_text_has_no_letters_under_18_pixels(page: Page, player: Locator) -> None:
     assert player.evaluate(SMALLEST_FONT_SIZE) < 18
     press(page, "l")
-    for key in ("Home", "]", "]", "]", "b", "t", "n", "t", "n", "b", "End", "?"):
+    for key in ("]", "b", "t", "End", "?"):
         press(page, key)
         page.wait_for_timeout(200)
         assert player.evaluate(SMALLEST_FONT_SIZE) >= 18, key
@@ -121,50 +102,24 @@ def test_refused_full_screen_is_reported(page: Page, player: Locator) -> None:
     player.evaluate("player => player.requestFullscreen = () => Promise.reject(new TypeError('no'))")
     press(page, "f")
     expect(player.locator(".hv-told")).to_have_text("The browser does not allow full screen here.")
-    player.evaluate("player => delete player.requestFullscreen")
 
 
 # -- layers
-
-
-def test_tensor_layer_shows_grad_as_it_is_written(page: Page, player: Locator) -> None:
-    press(page, "t")
-    picture = player.locator(".hv-picture:not([hidden])")
-    expect(picture).to_contain_text("tensor c")
-    grad_rows = picture.locator("[data-id$='-f0']")
-    expect(grad_rows).to_have_count(5)
-    count_written = lambda: sum("None" not in text for text in grad_rows.all_text_contents())  # noqa: E731
-    assert count_written() == 0
-    press(page, "]", "]", "]")
-    assert count_written() == 2
-    expect(picture.locator(".hv-pin.hv-now")).to_contain_text("8 → 10")
-    press(page, "End")
-    assert count_written() == 5
-    press(page, "Home")
-    assert count_written() == 0
-    press(page, "t")
-    expect(player.locator(".hv-picture:not([hidden])")).not_to_contain_text("tensor c")
 
 
 # -- the menu
 
 
 def test_view_menu_is_opened_used_and_closed_by_keyboard(page: Page, player: Locator) -> None:
-    summary = player.locator(".hv-view > summary")
+    summary, tensors = player.locator(".hv-view > summary"), player.get_by_role("button", name="Tensors")
+    press(page, "]", "b", "l")
     summary.press("Enter")
     press(page, "Tab", "Enter")
-    tensors = player.get_by_role("button", name="Tensors")
     expect(tensors).to_have_attribute("aria-pressed", "true")
     press(page, "Enter")
     expect(tensors).to_have_attribute("aria-pressed", "false")
+    assert violations(page, inside=".hv-player", impacts=SERIOUS) == []
     press(page, "Escape")
     expect(player.locator(".hv-menu")).not_to_be_visible()
     expect(summary).to_be_focused()
-
-
-def test_axe_reports_no_serious_violation_with_open_menu_and_larger_text(page: Page, player: Locator) -> None:
-    press(page, "]", "b", "l")
-    player.locator(".hv-view > summary").press("Enter")
-    assert violations(page, inside=".hv-player", impacts=SERIOUS) == []
-    press(page, "Escape", "b", "l")
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []

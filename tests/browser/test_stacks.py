@@ -1,19 +1,14 @@
 """Stacks of equal layers: bars with their norms, which open the layers; and what moves when one opens."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
-import pytest
 import torch
 from playwright.sync_api import Locator, Page, expect
 from torch import nn
 
 import hookviz as hv
-from tests.browser.accessibility import SERIOUS, violations
-from tests.browser.conftest import note_errors, press
+from tests.browser.helpers import SERIOUS, Opener, press, violations
 
-Opener = Callable[..., Page]
 HEIGHTS = "stack => [...stack.querySelectorAll('.hv-bar')].map((bar) => Number(bar.getAttribute('height')))"
 
 
@@ -27,24 +22,7 @@ def twenty_layers() -> hv.Trace:
     return trace
 
 
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("stacks") / "stacks.html"
-    twenty_layers().to_html(path)
-    return path
-
-
-@pytest.fixture
-def open_page(new_offline_page: Opener, path: Path) -> Opener:
-    def open_it(**options: str) -> Page:
-        page = new_offline_page(**options)
-        page.set_viewport_size({"width": 1280, "height": 720})
-        note_errors(page)
-        page.goto(path.as_uri())
-        page.wait_for_selector(".hv-plays .hv-picture")
-        return page
-
-    return open_it
+PAGES = {"stacks": twenty_layers}
 
 
 def stack_of(page: Page) -> Locator:
@@ -59,8 +37,8 @@ def close_all(page: Page) -> None:
     expect(stack_of(page)).to_have_attribute("data-count", "20")
 
 
-def test_bars_grow_as_gradients_arrive_and_the_one_with_nan_has_a_broken_outline(open_page: Opener) -> None:
-    page = open_page(reduced_motion="reduce")
+def test_bars_grow_as_gradients_arrive_and_the_one_with_nan_has_a_broken_outline(open_file: Opener) -> None:
+    page = open_file("stacks", 1280, 720, reduced_motion="reduce")
     first = stack_of(page).evaluate(HEIGHTS)
     assert len(first) == 20 and len(set(first)) == 1
     expect(stack_of(page).locator(".hv-bar-empty")).to_have_count(20)
@@ -74,22 +52,15 @@ def test_bars_grow_as_gradients_arrive_and_the_one_with_nan_has_a_broken_outline
     expect(stack_of(page).locator(".hv-bar-now")).to_have_count(1)
 
 
-def test_steps_open_the_layer_that_holds_them_and_it_closes_behind_them(open_page: Opener) -> None:
-    page = open_page(reduced_motion="reduce")
-    shown: list[str] = []
-    for _ in range(16):
-        press(page, "ArrowRight")
-        page.wait_for_timeout(100)  # pictures of groups are unpacked first
-        shown.append(page.locator(".hv-here").text_content() or "")
-    assert list(dict.fromkeys(shown))[:3] == ["net.0", "net.1", "net.2"]
-
-
-def test_a_bar_opens_its_layer_by_a_click_and_by_keys(open_page: Opener) -> None:
-    page = open_page(reduced_motion="reduce")
+def test_a_bar_opens_its_layer_by_a_click_and_by_keys(open_file: Opener) -> None:
+    page = open_file("stacks", 1280, 720, reduced_motion="reduce")
     close_all(page)
-    bar = stack_of(page).locator(".hv-bar").nth(7)
-    bar.click()
+    page.set_viewport_size({"width": 390, "height": 844})
+    stack_of(page).locator(".hv-bar").nth(7).click()
     expect(page.locator(".hv-here")).to_have_text("net.7")
+    layer = page.locator(".hv-live .hv-module[data-name='net.7']")
+    name = page.locator(f".hv-live [data-id='{layer.get_attribute('data-id')}-h'] .hv-name")
+    expect(name).to_be_in_viewport(ratio=1)  # it is away from the step, and seen from its name on
     press(page, "u")
     stack_of(page).locator(".hv-bar[tabindex='0']").focus()
     step = page.locator(".hv-count").first.text_content()
@@ -99,15 +70,3 @@ def test_a_bar_opens_its_layer_by_a_click_and_by_keys(open_page: Opener) -> None
     press(page, "Enter")
     expect(page.locator(".hv-here")).to_have_text("net.2")
     assert violations(page, impacts=SERIOUS) == []
-
-
-def test_a_layer_that_is_opened_away_from_the_step_is_seen_from_its_name_on(open_page: Opener) -> None:
-    page = open_page(reduced_motion="reduce")
-    close_all(page)
-    page.set_viewport_size({"width": 390, "height": 844})
-    stack_of(page).locator(".hv-bar").nth(7).click()
-    expect(page.locator(".hv-here")).to_have_text("net.7")
-    expect(page.locator(".hv-elsewhere")).not_to_be_empty()
-    layer = page.locator(".hv-live .hv-module[data-name='net.7']")
-    name = page.locator(f".hv-live [data-id='{layer.get_attribute('data-id')}-h'] .hv-name")
-    expect(name).to_be_in_viewport(ratio=1)

@@ -1,26 +1,17 @@
 """Where Graphviz cannot run, the picture has all its boxes, and the player works."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Page, expect
-from scenes import c_hook, leaf, recorded, silent
+from playwright.sync_api import expect
+from scenes import recorded, silent
 
 import hookviz as hv
 from hookviz.picture import graphviz_client
 from hookviz.picture.layered_layout import place_boxes
-from tests.browser.conftest import press
-
-Opener = Callable[..., Page]
-
-
-def square_with_hook(a: float = 2.0) -> None:
-    c = leaf(a) * 3
-    c.register_hook(c_hook)
-    (c * c).backward()
+from tests.browser.helpers import Opener, errors_of, press
 
 
 def record_large_model() -> hv.Trace:
@@ -42,12 +33,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(sys, "frozen", True, raising=False)  # a frozen program has no Graphviz
         recorded().to_html(folder / "small.html")
         record_large_model().to_html(folder / "large.html")
-        hv.whatif(square_with_hook).to_html(folder / "whatif.html")
     place_boxes.cache_clear()
     return folder
 
 
-@pytest.mark.parametrize(("name", "width"), [("small", 390), ("large", 1280), ("whatif", 1280)])
+@pytest.mark.parametrize(("name", "width"), [("small", 390), ("large", 1280)])
 def test_player_steps_to_the_end_of_a_picture_in_layers(open_file: Opener, name: str, width: int) -> None:
     page = open_file(name, width=width)
     expect(page.locator(".hv-picture svg .hv-box").first).to_be_attached()
@@ -58,14 +48,4 @@ def test_player_steps_to_the_end_of_a_picture_in_layers(open_file: Opener, name:
     expect(count).to_have_text(f"Step {steps} of {steps}")
     expect(page.locator(".hv-panel")).to_contain_text(".grad is written")
     press(page, "Home", "]", "[", "End", "p", "p", "t", "n", "l", "1", "s", "e", "u")
-    assert page.errors == []  # type: ignore[attr-defined]
-
-
-def test_search_works_in_a_picture_in_layers(open_file: Opener) -> None:
-    page = open_file("large")
-    press(page, "/")
-    page.locator(".hv-search input").fill("0.0.weight")
-    expect(page.locator(".hv-search [role=option]").first).to_be_visible()
-    press(page, "Enter")
-    expect(page.locator(".hv-panel")).to_contain_text("0.0.weight")
-    assert page.errors == []  # type: ignore[attr-defined]
+    assert errors_of(page) == []

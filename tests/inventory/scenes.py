@@ -16,7 +16,7 @@ import torch
 from playwright.sync_api import Browser
 
 import hookviz as hv
-from tests.browser.conftest import press
+from tests.browser.helpers import press
 from tests.browser.lab import browser
 from tests.proof.mutants import KINDS_OF_TRACE
 from tests.scenes import recorded

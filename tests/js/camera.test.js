@@ -1,22 +1,16 @@
 // Where a picture lies in its pane.
 
 import assert from "node:assert/strict";
-import test from "node:test";
+import { test } from "node:test";
 
 import {
-  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, nearSide, opensWhole, readableScale, reveal,
-  surroundings, visiblePart, wholeScale, zoomAround,
+  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal,
+  surroundings, visiblePart, zoomAround,
 } from "../../hookviz/player/browser/picture/camera.js";
 
 const picture = { width: 500, height: 400, smallest: 10 };
 const pane = { width: 624, height: 824 };
 const small = { width: 224, height: 224 };
-
-test("a whole picture fills its pane, and is not enlarged too much", () => {
-  assert.equal(wholeScale(picture, pane), 1.2);
-  assert.equal(wholeScale(picture, { width: 5000, height: 5000 }), 1.6);
-  assert.equal(wholeScale(picture, { width: 5024, height: 5024 }, Infinity), 10);
-});
 
 test("a picture opens whole if its letters are large enough, else at a readable size", () => {
   assert.equal(opensWhole(picture, { width: 474, height: 824 }, 9), true);
@@ -67,12 +61,6 @@ test("around a part are the smallest frame that holds it, and the nearest box th
   assert.equal(contains(hook, layer), false);
   assert.deepEqual(surroundings(hook, { frames: [net, layer], boxes: [far, node, near] }), [layer, near]);
   assert.deepEqual(surroundings(hook, { frames: [], boxes: [node] }), [null]);
-});
-
-test("of a box beside a hook, the side that faces the hook is seen first", () => {
-  const hook = { x: 100, y: 0, width: 50, height: 20 };
-  assert.deepEqual(nearSide({ x: 0, y: 0, width: 80, height: 40 }, hook), { x: 28, y: 0, width: 52, height: 40 });
-  assert.deepEqual(nearSide({ x: 170, y: 40, width: 80, height: 40 }, hook), { x: 170, y: 40, width: 52, height: 26 });
 });
 
 test("as many parts are joined as the pane has room for; of one around them that is too high, the width", () => {

@@ -1,10 +1,11 @@
-// Several runs of one program: baselines, switches and differences.
+// Several runs of one program: baselines, switches, differences, and what a flipped switch changes in the end.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { baselineIndex, flipSwitch, switchesOff, compareFirings, splitTexts } from "../../hookviz/player/browser/compare/comparison.js";
-import { oldTextIfChanged } from "../../hookviz/player/browser/common/stepping.js";
+import { baselineIndex, compareFirings, flipSwitch, splitTexts } from "../../hookviz/player/browser/compare/comparison.js";
+import { describeFlip, finalGradients } from "../../hookviz/player/browser/compare/flip_result.js";
+import { sayWith } from "../../hookviz/player/browser/common/labels.js";
 
 const ALL = { "": 0, 0: 1, 1: 2, "0,1": 3 };
 const content = { runs: [{ baseline: 2 }, { baseline: 2 }, { baseline: null }] };
@@ -16,11 +17,6 @@ test("a run is compared with its baseline", () => {
 
 test("after a flip, runs are compared with the run with all hooks on, which has no baseline", () => {
   assert.deepEqual([0, 1, 2].map((shown) => baselineIndex(content, shown, true)), [null, 0, 0]);
-});
-
-test("the combination tells which switches are off", () => {
-  assert.deepEqual([0, 1, 2, 3].map((shown) => switchesOff(ALL, shown)), [[], [0], [1], [0, 1]]);
-  assert.deepEqual(switchesOff({}, 0), []);
 });
 
 test("a switch goes off and on again", () => {
@@ -47,15 +43,53 @@ test("a row has the change in the baseline, and rows of the baseline alone are i
   assert.equal(compareFirings(before, undefined), before);
 });
 
-test("an old text is shown only if it is not empty and differs", () => {
-  const pairs = [["8", "8"], ["8", ""], ["", "8"], ["", ""]];
-  assert.deepEqual(pairs.map(([was, now]) => oldTextIfChanged(was, now)), ["", "8", "", ""]);
-});
-
 test("the common beginning of two texts is shown once", () => {
   assert.deepEqual(splitTexts("gradient 10", "gradient 8"), ["gradient", "10", "8"]);
   assert.deepEqual(splitTexts("8 → 10", "9 → 9"), ["", "8 → 10", "9 → 9"]);
   assert.deepEqual(splitTexts("8 → 10", "8 → 9"), ["8 →", "10", "9"]);
   assert.deepEqual(splitTexts("8 → 10", "off"), ["", "8 → 10", "off"]);
   assert.deepEqual(splitTexts("a b", "a"), ["a", "b", ""]);
+});
+
+const say = sayWith({
+  flip_result: "{label}: {changes}.",
+  flip_change: "{on}.grad is {now} instead of {was}",
+  flip_differs: "{on}.grad differs",
+  flip_more: "and {count} more",
+  flip_none: "{label}: every .grad stays the same.",
+});
+
+const run = (label, gradients) => ({
+  label,
+  steps: gradients.map(([on, after]) => ({ kind: "accumulate", words: { writes_grad_of: on, after } })),
+});
+
+test("the sentence lists the gradients that differ in the end", () => {
+  const [before, after] = [run("all on", [["a", "30"], ["b", "20"]]), run("Without f", [["a", "24"], ["b", "20"]])];
+  assert.equal(describeFlip(after, before, say), "Without f: a.grad is 24 instead of 30.");
+  assert.equal(describeFlip(before, before, say), "all on: every .grad stays the same.");
+  assert.equal(describeFlip(after, null, say), "");
+});
+
+test("a gradient that is written in one of the two runs only is a change from or to None", () => {
+  const [none, both] = [run("all on", [["a", "3"]]), run("Without f", [["a", "3"], ["b", "6"]])];
+  assert.equal(describeFlip(both, none, say), "Without f: b.grad is 6 instead of None.");
+  assert.equal(describeFlip(none, both, say), "all on: b.grad is None instead of 6.");
+  assert.equal(describeFlip(run("x", []), none, say), "x: a.grad is None instead of 3.");
+});
+
+test("without the words of all steps, nothing is said of gradients that are not seen in both runs", () => {
+  const partly = run("Without f", [["a", "3"]]);
+  partly.steps.push({ kind: "accumulate", words: null });
+  assert.equal(describeFlip(partly, run("all on", [["a", "3"], ["b", "6"]]), say), "");
+  assert.equal(describeFlip(partly, run("all on", [["a", "4"], ["b", "6"]]), say), "Without f: a.grad is 3 instead of 4.");
+});
+
+test("the last value of a gradient counts, and long values and lists are cut with a word", () => {
+  assert.deepEqual([...finalGradients(run("", [["a", "1"], ["a", "3"]]))], [["a", "3"]]);
+  const many = (value) => run("x", ["a", "b", "c", "d", "e", "f"].map((name) => [name, value]));
+  assert.equal(
+    describeFlip(many("[1,\n 2]"), many("[1,\n 3]"), say),
+    "x: a.grad differs, b.grad differs, c.grad differs, d.grad differs, and 2 more.",
+  );
 });

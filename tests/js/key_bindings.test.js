@@ -5,17 +5,6 @@ import { test } from "node:test";
 
 import * as keys from "../../hookviz/player/browser/common/key_bindings.js";
 
-test("keys have the actions that the list of keys shows", () => {
-  const asked = ["ArrowLeft", "ArrowRight", "[", "]", "Home", "End", " ", "?"].map((key) => keys.actionOf({ key }, false));
-  assert.deepEqual(asked, ["previous", "next", "previousHook", "nextHook", "first", "last", "play", "help"]);
-  assert.deepEqual(["a", "Enter", "Tab", "toString"].map((key) => keys.actionOf({ key }, false)), [null, null, null, null]);
-  const letters = ["p", "b", "t", "l", "f"].map((key) => keys.actionOf({ key }, true));
-  assert.deepEqual(letters, ["predict", "breakpoint", "tensors", "large", "full"]);
-  assert.equal(keys.actionOf({ key: "P", shiftKey: true }, false), "predict");
-  assert.equal(keys.actionOf({ key: "Escape" }, false), "escape");
-  assert.equal(keys.actionOf({ key: "Enter", shiftKey: true }, true), "leave");
-});
-
 test("a key of an input method or of another script is identified by its code", () => {
   const hidden = [
     [{ key: "Process", code: "KeyP" }, "predict"],
@@ -60,11 +49,6 @@ test("combinations belong to the browser, but brackets may be typed through AltG
   assert.equal(keys.actionOf({ key: "[", ctrlKey: true, altKey: true }, false), "previousHook");
   assert.equal(keys.actionOf({ key: "]", altKey: true }, false), "nextHook");
   assert.equal(keys.actionOf({ key: "[", metaKey: true }, false), null);
-});
-
-test("a digit is an answer or a switch", () => {
-  assert.deepEqual(["1", "9", "0", "p"].map((key) => keys.digitOf(keys.actionOf({ key }))), [1, 9, 0, 0]);
-  assert.equal(keys.digitOf(null), 0);
 });
 
 test("each entry of the list of keys has an action that some key has, too", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isForward, numbersOf, planMotion } from "../../hookviz/player/browser/picture/motion_plan.js";
+import { isForward, planMotion } from "../../hookviz/player/browser/picture/motion_plan.js";
 import { joinArrow, numberPoint, samplePath } from "../../hookviz/player/browser/picture/motion_paths.js";
 
 const KINDS = "seed tensor_hook compute arrive tensor_hook arrive retain_grad accumulate accumulate call forward".split(" ");
@@ -53,24 +53,11 @@ test("only a move to the next step or the next hook moves anything", () => {
   assert.deepEqual(moves.map(([from, to]) => isForward(steps, from, to)), [true, true, true, false, false, false, false, false]);
 });
 
-test("a text has its numbers beside it, or is one", () => {
-  assert.deepEqual(numbersOf(gradient(0, "8")), { before: "8", after: "8" });
-  assert.deepEqual(numbersOf(change(0, "8", "10")), { before: "8", after: "10" });
-  assert.deepEqual(numbersOf(plain(0, "12")), { before: "12", after: "12" });
-  assert.deepEqual(numbersOf(undefined), { before: "", after: "" });
-});
-
 test("a node sends its gradients to the numbers on its arrows, which appear when the pills are there", () => {
   const { trips } = planAt(2);
   assert.deepEqual(trips.map(({ arrow, number, to, reveals }) => [arrow, number, to.text, reveals]), [
     ["e1", "8", "e1-v", ["e1-v"]], ["e2", "3", "e2-v", ["e2-v"]], ["e3", "4", "e3-v", ["e3-v"]],
   ]);
-});
-
-test("one gradient arrives from the number on its arrow", () => {
-  const [trip, ...others] = planAt(3).trips;
-  assert.deepEqual([trip.number, trip.from.text, trip.arrow, trip.to.text, trip.reveals], ["8", "e1-v", "e1", "n2-g", ["n2-g"]]);
-  assert.deepEqual(others, []);
 });
 
 test("without a number on the arrow a gradient travels all the way when it arrives, and not when it is sent", () => {
@@ -108,12 +95,6 @@ test("a hook: the number goes into the pin, turns there, and comes out as the ho
   assert.ok(inwards.start + inwards.length <= light.start && light.start < outwards.start);
 });
 
-test("kept, edited and replaced look different", () => {
-  const plans = ["kept", "edited", "replaced"].map((name) => planAt(1, { effect: name }));
-  const looks = plans.map(({ trips }) => trips.map(({ look }) => look).join());
-  assert.equal(new Set(looks).size, 3);
-});
-
 test("retain_grad takes the gradient of its box, and .grad is stamped", () => {
   const [trip, stamp] = planAt(6).trips;
   assert.deepEqual([trip.number, trip.from.text, stamp.look, stamp.reveals], ["7", "n1-g", "hv-stamp", ["r1-v"]]);
@@ -142,10 +123,6 @@ test("no pill of any step shows a number of a later step", () => {
 test("all motion of a step ends before the pause of the step does", () => {
   const ends = steps.flatMap((_, step) => planAt(step).trips.map(({ start, length }) => start + length));
   assert.ok(Math.max(...ends) < 1000 && Math.min(...ends) > 200);
-});
-
-test("other kinds of steps move nothing", () => {
-  assert.deepEqual(planAt(0, { steps: [{ kind: "exception", glyph: "exception" }] }).trips, []);
 });
 
 const near = ({ x, y }, [otherX, otherY], slack = 0.01) => Math.hypot(x - otherX, y - otherY) <= slack;

@@ -1,10 +1,11 @@
-// Predicting: the next open question, parsing and judging answers, and the score.
+// Predicting: the next open question, parsing and judging answers, the score, and votes of a room.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import * as questions from "../../hookviz/player/browser/predict/questions.js";
+import { choicesOf, isRoomRight, readVotes, sharesOf } from "../../hookviz/player/browser/predict/room_votes.js";
 
 const number = { text: "What comes out?", answer: "10", mistakes: [["8", "8 is the gradient before c_hook."]] };
 const choice = { text: "Which?", choices: ["c", "d", "e"], right: 1, reasons: ["later", "", "earlier"] };
@@ -22,12 +23,6 @@ test("the first open question up to a step is found", () => {
   assert.equal(first(5, { 10: 0 }), 4);
   assert.equal(first(5, { 10: 1, 20: 1 }), 4, "both questions before a step must be answered");
   assert.equal(first(5, { 10: 1, 20: 1, 21: 0, 30: -1 }), -1);
-});
-
-test("questions before one step are asked one after the other", () => {
-  assert.equal(questions.openQuestion(steps[4], {}).key, 20);
-  assert.equal(questions.openQuestion(steps[4], { 20: 1 }).key, 21);
-  assert.equal(questions.openQuestion(steps[4], { 20: 1, 21: 0 }), undefined);
 });
 
 test("what was seen before predicting began does not count, and what was seen in between is not right", () => {
@@ -51,17 +46,6 @@ test("while predicting, norms of later steps are hidden", () => {
   const norms = (predict) => questions.hideLater({ model: { get: () => predict }, run, driver }).map(({ norm }) => norm);
   assert.deepEqual(norms(true), [1, 2, null]);
   assert.deepEqual(norms(false), [1, 2, 3]);
-});
-
-test("numbers are read as Python and people write them", () => {
-  assert.deepEqual(questions.readNumbers(" 10 "), [10]);
-  assert.deepEqual(questions.readNumbers("tensor([1., -2.5e-3])"), [1, -0.0025]);
-  assert.deepEqual(questions.readNumbers("1, 2;3 4"), [1, 2, 3, 4]);
-  assert.deepEqual(questions.readNumbers("−.5, +3"), [-0.5, 3]);
-  assert.deepEqual(questions.readNumbers("NaN, inf, -Infinity, -∞, None"), [NaN, Infinity, -Infinity, -Infinity, null]);
-  assert.deepEqual(questions.readNumbers("ten, 1"), [undefined, 1]);
-  assert.deepEqual(questions.readNumbers("-, 1.2.3, 1x"), [undefined, undefined, undefined]);
-  assert.deepEqual(questions.readNumbers("  "), []);
 });
 
 test("answers are judged as in the table that Python is tested with, too", () => {
@@ -99,12 +83,6 @@ test("a number is right, or wrong with the reason that the trace gives", () => {
   assert.deepEqual(questions.judgeNumbers(number, "7"), { right: false, reason: undefined });
 });
 
-test("a text without numbers is not judged", () => {
-  for (const given of ["", " ", "ten"]) assert.deepEqual(questions.judgeNumbers(number, given), { unread: "ask_unread", count: 1 });
-  assert.deepEqual(questions.judgeNumbers(number, "1, 2"), { unread: "ask_count", count: 1 });
-  assert.equal(questions.judgeNumbers({ ...number, answer: "1, None" }, "1").unread, "ask_count");
-});
-
 test("the right choice is judged by its index", () => {
   assert.deepEqual([0, 1, 2].map((given) => questions.judgeChoice(choice, given)), [
     { right: false, reason: "later" }, { right: true, reason: "" }, { right: false, reason: "earlier" },
@@ -117,4 +95,40 @@ test("the score counts first answers that are right, and each question once", ()
   const two = questions.addAnswer(one.answered, 4, false);
   assert.deepEqual(two, { answered: { 1: 1, 4: 0 }, asked: 2, right: 1 });
   assert.deepEqual(questions.addAnswer(two.answered, 4, true), two);
+});
+
+const roomQuestion = {
+  text: "What comes out?", run: 0, answer: "10", mistakes: [["112", "d"], ["8", "before"], ["None", "none"], ["2", "e"]],
+};
+
+test("a number question has its answer and its three likeliest mistakes, in the order of their numbers", () => {
+  assert.deepEqual(choicesOf(roomQuestion), [
+    { letter: "A", text: "8", isRight: false, reason: "before" },
+    { letter: "B", text: "10", isRight: true, reason: "" },
+    { letter: "C", text: "112", isRight: false, reason: "d" },
+    { letter: "D", text: "None", isRight: false, reason: "none" },
+  ]);
+});
+
+test("a question with choices keeps their order and their reasons", () => {
+  const choices = choicesOf({ text: "", run: 0, choices: ["c", "d"], right: 1, reasons: ["later", ""] });
+  assert.deepEqual(choices.map(({ letter, text, isRight, reason }) => [letter, text, isRight, reason]), [
+    ["A", "c", false, "later"], ["B", "d", true, ""],
+  ]);
+});
+
+test("votes are whole numbers, also in full width; anything else is no vote", () => {
+  assert.deepEqual(["12", " 7 ", "\uff11\uff12", "", "x", "-3", "1.5", "123456"].map(readVotes), [12, 7, 12, 0, 0, 0, 0, 0]);
+});
+
+test("shares are percents of all votes, and 0 without votes", () => {
+  assert.deepEqual(sharesOf([1, 2, 0]), [33, 67, 0]);
+  assert.deepEqual(sharesOf([0, 0]), [0, 0]);
+});
+
+test("the room is right if the right choice has more votes than every other", () => {
+  const choices = choicesOf(roomQuestion);
+  assert.ok(isRoomRight(choices, [3, 4, 0, 0]));
+  assert.ok(!isRoomRight(choices, [4, 4, 0, 0]), "a tie");
+  assert.ok(!isRoomRight(choices, [0, 0, 0, 0]), "no votes");
 });

@@ -1,17 +1,14 @@
-// Moving from step to step, and the states of elements, on the a … e example with its four hooks.
+// Moving from step to step, the states of elements on the a … e example, and stacks of equal boxes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as stepping from "../../hookviz/player/browser/common/stepping.js";
+import { barAt, heightAt, memberAt } from "../../hookviz/player/browser/picture/stacks.js";
 
 const GLYPHS = "seed hook retain node node hook grad node hook hook retain node node grad node grad";
 const steps = GLYPHS.split(" ").map((glyph) => ({ glyph, kind: glyph }));
 const LAST = steps.length - 1;
-
-test("an element is to come, then now, then done, and now again", () => {
-  assert.deepEqual([0, 4, 5, 7, 9].map((step) => stepping.stateAt([4, 7], step)), ["todo", "now", "done", "now", "done"]);
-});
 
 test("a box is to come, now at a step inside, begun between two spans, and done after the last", () => {
   const spans = [[3, 5], [9, 9]];
@@ -52,10 +49,6 @@ test("first and last step are those of the run that is shown, or of both in a sp
   assert.deepEqual(ends(true), [0, 4, 3]);
 });
 
-test("a step of a linked control is clamped", () => {
-  assert.deepEqual([-3, 2.4, 99, NaN, undefined, "5"].map((step) => stepping.clampStep(step, 16)), [0, 2, 15, 0, 0, 5]);
-});
-
 test("playing goes step by step and stops at the end", () => {
   const played = Array.from({ length: 16 }, (_, i) => ({ glyph: i === 4 ? "hook" : "node" }));
   assert.deepEqual(stepping.positionAfterPause(played, 0, false), { step: 1, playing: true });
@@ -66,14 +59,28 @@ test("playing goes step by step and stops at the end", () => {
   assert.deepEqual([0, 4].map((step) => stepping.positionAfterPause(played, step, true).step), [4, 15]);
 });
 
-test("playing from the end starts at the beginning", () => {
-  assert.deepEqual([0, 7, 15].map((step) => stepping.playStart(step, 16)), [0, 7, 0]);
-});
-
 test("speed shortens the pause, and an invalid speed counts as 1", () => {
   assert.deepEqual([0.5, 1, 2, 0, -1, NaN].map(stepping.pauseMilliseconds), [2400, 1200, 600, 1200, 1200, 1200]);
 });
 
-test("the kinds of the legend are in the order of their first step; a seed counts as a node", () => {
-  assert.deepEqual(stepping.legendKinds(steps), ["node", "hook", "retain", "grad"]);
+/** Layers 0 to 2: the forward goes up, and the backward comes down. */
+const bars = [[[1, 3], [18, 20]], [[4, 6], [14, 17]], [[7, 9], [10, 13]]].map((spans, i) => ({
+  count: 1, view: `0/m${i}`, spans, heights: [[spans[1][0], 0.5]],
+}));
+const view = { stacks: { g1: bars.slice(0, 2), g2: bars.slice(2) } };
+
+test("a bar has the height of the last gradient that has arrived, and none before", () => {
+  const heights = [[5, 0.3], [9, -1], [12, 1]];
+  assert.deepEqual([4, 5, 8, 9, 40].map((step) => heightAt(heights, step)), [undefined, 0.3, 0.3, -1, 1]);
+});
+
+test("a step belongs to the bar that holds it, else to the next one", () => {
+  assert.deepEqual([2, 5, 12, 15, 18].map((step) => barAt(bars, step)), [0, 1, 2, 1, 0]);
+  assert.equal(barAt(bars.slice(0, 2), 12), 1);
+  assert.equal(barAt(bars, 0), 0);
+  assert.equal(barAt(bars, 30), 0);
+});
+
+test("the picture of a step is the one in which its member of a stack is open", () => {
+  assert.deepEqual([2, 16, 10, 25].map((step) => memberAt(view, step)), ["0/m0", "0/m1", "0/m2", undefined]);
 });

@@ -1,0 +1,143 @@
+// Norms on a scale, the visible range of a long timeline, the titles of passes, and hover texts.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  arrivalsByBox, positionOnScale, normScale, formatNorm, normSpread,
+} from "../../hookviz/player/browser/common/norm_scale.js";
+import {
+  indexAmong, makeColumns, moveRangeTo, passMarks, stepsInGroup, zoomRange,
+} from "../../hookviz/player/browser/timeline/timeline_window.js";
+import { chooseTitles, makePassTitles, sayPosition } from "../../hookviz/player/browser/common/pass_titles.js";
+import { hoverText } from "../../hookviz/player/browser/timeline/timeline_slider.js";
+import { sayWith } from "../../hookviz/player/browser/common/labels.js";
+
+const steps = [
+  { glyph: "seed", norm: 1 },
+  { glyph: "node", norm: null },
+  { glyph: "hook", norm: null },
+  { glyph: "node", norm: 100 },
+  { glyph: "node", norm: 0 },
+  { glyph: "node", norm: "nan" },
+];
+
+test("the scale covers the smallest and the largest norm above 0, and at least four powers of ten", () => {
+  const { low, high, from, to } = normScale(steps);
+  assert.deepEqual([low, high, from, to], [1, 100, -1, 3]);
+  assert.deepEqual(normScale([{ norm: 1e-9 }, { norm: 10 }, { norm: "inf" }]), { low: 1e-9, high: 10, from: -9, to: 1 });
+  assert.equal(normScale([{ norm: null }, { norm: 0 }, { norm: "nan" }]), null);
+});
+
+test("the position of a norm is logarithmic", () => {
+  assert.deepEqual([0.01, 0.1, 10, 1000, 1e9].map((norm) => positionOnScale(norm, { from: -1, to: 3 })), [0, 0, 0.5, 1, 1]);
+});
+
+test("gradients arrive at nodes, and in boxes with many steps inside", () => {
+  const view = { steps: { n4: [0, 1, 3], "n4-p1": [2], "e4-0-5": [0] }, spans: { m3: [[0, 1], [4, 5]] } };
+  const found = arrivalsByBox(steps, view, (id) => id === "n4");
+  assert.deepEqual([...found], [["n4", [[0, 1], [3, 100]]], ["m3", [[0, 1], [4, 0], [5, "nan"]]]]);
+});
+
+test("norms up to a step: their range, zeros, and NaN or Inf", () => {
+  const arrivals = [[0, 1], [3, 100], [4, 0], [5, "nan"]];
+  assert.deepEqual(normSpread(arrivals, 2), { low: 1, high: 1, zero: false, bad: false });
+  assert.deepEqual(normSpread(arrivals, 4), { low: 1, high: 100, zero: true, bad: false });
+  assert.deepEqual(normSpread(arrivals, 9), { low: 1, high: 100, zero: true, bad: true });
+  assert.ok(normSpread([], 9).low > normSpread([], 9).high);
+});
+
+test("a formatted norm is short, however large or small it is", () => {
+  const shown = [2.63e-18, 0.0883, 1, 260.4, 99000, 123456, 8.96e8].map(formatNorm);
+  assert.deepEqual(shown, ["2.6e-18", "0.088", "1", "260", "99000", "1.2e+5", "9e+8"]);
+});
+
+test("a column has the range of its steps' norms, and tells whether they include a hook, a zero, NaN or Inf", () => {
+  const [first, second, third] = makeColumns(steps, stepsInGroup(steps, "all"), 3);
+  assert.deepEqual([first.low, first.high, [...first.kinds], first.bad], [1, 1, ["node"], false]);
+  assert.deepEqual([second.low, second.high, [...second.kinds], second.bad], [100, 100, ["hook", "node"], false]);
+  assert.deepEqual([third.low <= third.high, third.zero, third.bad], [false, true, true]);
+});
+
+test("a group shows all steps, or only those with hooks or problems", () => {
+  assert.deepEqual(["all", "modules", "kinds"].map((group) => stepsInGroup(steps, group).length), [6, 6, 6]);
+  assert.deepEqual(["hooks", "problems"].map((group) => stepsInGroup(steps, group)), [[2], [4, 5]]);
+  assert.deepEqual(stepsInGroup([{ glyph: "exception", norm: null }, { glyph: "node", norm: 1 }], "problems"), [0]);
+});
+
+test("the index of a step that is not shown is that of the last one before it", () => {
+  assert.deepEqual([0, 2, 3, 8, 9, 50].map((step) => indexAmong([2, 4, 8], step)), [0, 0, 0, 2, 2, 2]);
+  assert.equal(indexAmong([], 3), 0);
+});
+
+test("zooming halves the range and keeps the position of the step, within all steps", () => {
+  assert.deepEqual(zoomRange([0, 1000], 500, 0.5, 1000), [250, 750]);
+  assert.deepEqual(zoomRange([250, 750], 500, 2, 1000), [0, 1000]);
+  assert.deepEqual(zoomRange([0, 1000], 0, 0.5, 1000), [0, 500]);
+  assert.deepEqual(zoomRange([500, 1000], 999, 2, 1000), [0, 1000]);
+  assert.deepEqual(zoomRange([0, 1000], 400, 2, 1000), [0, 1000]);
+  assert.deepEqual(zoomRange([100, 120], 110, 0.5, 1000), [100, 120]);
+  assert.deepEqual(zoomRange([0, 3], 1, 0.5, 3), [0, 3]);
+});
+
+test("the range follows a step that leaves it", () => {
+  assert.deepEqual(moveRangeTo([100, 200], 150, 1000), [100, 200]);
+  assert.deepEqual(moveRangeTo([100, 200], 200, 1000), [150, 250]);
+  assert.deepEqual(moveRangeTo([100, 200], 3, 1000), [0, 100]);
+  assert.deepEqual(moveRangeTo([100, 200], 999, 1000), [900, 1000]);
+});
+
+test("passes are marked where they begin, with as many titles as there is room for", () => {
+  /** @param {number} count */
+  const passes = (count) => Array.from({ length: 2 * count }, (_, step) => ({ picture: step >> 1 }));
+  /**
+   * @param {number} count
+   * @param {number} width
+   */
+  const marksOf = (count, width) => passMarks(passes(count), [...Array(2 * count).keys()], width, 50);
+  assert.deepEqual(marksOf(2, 100), [{ picture: 0, left: 0, isTitled: true }, { picture: 1, left: 50, isTitled: true }]);
+  // The last title would not fit.
+  assert.deepEqual(marksOf(4, 100).map(({ isTitled }) => isTitled), [true, false, true, false]);
+  assert.deepEqual(marksOf(2000, 1000).map(({ picture }) => picture + 1), [...Array(20).keys()].map((i) => 100 * (i + 1)));
+  assert.deepEqual(passMarks(passes(3), [1, 4], 100, 50).map(({ picture, left }) => [picture, left]), [[0, 0], [2, 50]]);
+});
+
+const say = sayWith({
+  pass: "Pass {number}", pass_loss: "Pass {number} · loss {loss}", number_loss: "{number} · loss {loss}",
+  pass_of: "pass {number} of {count}", step_of: "Step {step} of {steps}",
+});
+const someRun = (/** @type {number[]} */ passNumbers, /** @type {string[]} */ losses) => ({ run: { passNumbers, losses }, say });
+const widthOf = (/** @type {string} */ title) => title.length;
+
+test("titles of passes have losses where there is room", () => {
+  const titles = makePassTitles(someRun([1, 2], ["0.5", "0.25"]));
+  const shown = (/** @type {number} */ width) => chooseTitles(titles, 2, width, widthOf)(1);
+  assert.deepEqual([100, 26, 13, 4].map(shown), ["Pass 2 · loss 0.25", "2 · loss 0.25", "2 · loss 0.25", "Pass 2"]);
+});
+
+test("a position says which of all passes it is in", () => {
+  const at = (/** @type {number[]} */ passNumbers) => {
+    const run = { steps: /** @type {any} */ (passNumbers.map((_, picture) => ({ picture }))), passNumbers };
+    return sayPosition({ run, say }, passNumbers.length - 1);
+  };
+  assert.equal(at([1]), "Step 1 of 1");
+  assert.equal(at([1, 2]), "Step 2 of 2 · pass 2 of 2");
+  assert.equal(at([26, 27]), "Step 2 of 2 · Pass 27");
+});
+
+const marks = [{ words: { title: "the seed at e" }, sign: null }, { words: { title: "c_hook on c" }, sign: "changed" }];
+const context = (/** @type {boolean} */ predict) => ({
+  run: { steps: marks },
+  say,
+  model: { get: () => predict },
+  driver: { position: () => ({ step: 0 }) },
+});
+
+test("a mark says what happens in its step, and which keys go on", () => {
+  assert.equal(hoverText(context(false), 0), "Step 1 of 2: the seed at e (← →)");
+  assert.equal(hoverText(context(false), 1), "Step 2 of 2: c_hook on c ([ ])");
+});
+
+test("while one predicts, a later mark says no more than its number", () => {
+  assert.equal(hoverText(context(true), 1), "Step 2 of 2 (← →)");
+});
