@@ -235,10 +235,17 @@ MODULE = f"{MODULES}.Module"
 call_module = _function(f"{MODULE}._wrapped_call_impl", "2.1", "calls")
 """The function behind ``Module.__call__``: instrumented."""
 CALL_FRAME = "_wrapped_call_impl"
-_LESSONS = tuple(f"course/lesson{number}.py" for number in ("05", "06", "08", "09", "12", "13"))
+_LESSONS = tuple(f"course/lesson{number}.py" for number in ("05", "06", "08", "09", "12", "13", "14"))
 MODULE_HOOKS = {
     "forward_pre_hook": _attribute(
-        MODULE, "_forward_pre_hooks", "2.0", "calls", "course/lesson06.py", "course/lesson12.py", "course/lesson13.py"
+        MODULE,
+        "_forward_pre_hooks",
+        "2.0",
+        "calls",
+        "course/lesson06.py",
+        "course/lesson12.py",
+        "course/lesson13.py",
+        "course/lesson14.py",
     ),
     "forward_hook": _attribute(MODULE, "_forward_hooks", "2.0", "calls", *_LESSONS, "recorder/modules/module_hooks.py"),
     "full_backward_pre_hook": _attribute(MODULE, "_backward_pre_hooks", "2.0", "full_hooks"),

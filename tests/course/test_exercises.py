@@ -200,10 +200,10 @@ def test_an_exercise_that_is_nearly_named_is_asked_about_in_one_line(name: Any, 
 @pytest.mark.parametrize(
     ("name", "answered"),
     [
-        ("13.9", "Lesson 13 has 13.1, 13.2, 13.3, 13.4, 13.5, 13.6."),
+        ("14.9", "Lesson 14 has 14.1, 14.2, 14.3."),
         ("13", "Lesson 13 has 13.1, 13.2, 13.3, 13.4, 13.5, 13.6."),
-        ("99.9", "The exercises are numbered from 01.1 to 13.6."),
-        ("", "The exercises are numbered from 01.1 to 13.6."),
+        ("99.9", "The exercises are numbered from 01.1 to 14.3."),
+        ("", "The exercises are numbered from 01.1 to 14.3."),
     ],
 )
 def test_an_unknown_exercise_lists_those_of_its_lesson(name: str, answered: str) -> None:
