@@ -118,12 +118,12 @@ def review(lesson: str) -> "Review":
     """Ask three multiple-choice questions from the lessons before ``lesson``.
 
     One is from the lesson before, one from two to four lessons before, and one from any earlier lesson. Lesson 12 needs
-    lessons 02 to 05: its questions are about these. They depend on the lesson alone, so everybody gets the same ones;
-    two lessons in a row share none. In a notebook, open a choice to see whether it is right and why; this also works on
-    a page without a kernel. In a terminal, print the ``answers`` of what is returned.
+    lessons 02 to 05, and lesson 14 lessons 01 to 09: their questions are about these. They depend on the lesson alone,
+    so everybody gets the same ones; two lessons in a row share none. In a notebook, open a choice to see whether it is
+    right and why; this also works on a page without a kernel. In a terminal, print the ``answers`` of what is returned.
 
     Args:
-        lesson: the number of the lesson, from ``"02"`` to ``"13"``.
+        lesson: the number of the lesson, from ``"02"`` to ``"14"``.
 
     Raises:
         ValueError: there is no such lesson, or it is lesson 01, which has no earlier ones.

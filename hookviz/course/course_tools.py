@@ -139,3 +139,22 @@ def patch_run(net: nn.Module, module: nn.Module, row_a: Tensor, row_b: Tensor, p
         net(row_a)
     with module.register_forward_hook(put_in):
         return net(row_b)
+
+
+def forgotten_eval(net: nn.Module, run: Callable[[nn.Module], Any]) -> list[str]:
+    """Run ``run(net)``; name the dropout and batch-norm layers that a call without gradients met in training mode."""
+    kinds = (nn.Dropout, nn.BatchNorm1d, nn.BatchNorm2d)
+    layers = {name: module for name, module in net.named_modules() if isinstance(module, kinds)}
+    in_training: set[nn.Module] = set()
+
+    def look(module: nn.Module, args: Any) -> None:
+        if module.training and not torch.is_grad_enabled():
+            in_training.add(module)
+
+    handles = [module.register_forward_pre_hook(look) for module in layers.values()]
+    try:
+        run(net)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return [name for name, module in layers.items() if module in in_training]

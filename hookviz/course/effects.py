@@ -70,9 +70,11 @@ def train_long(seed: int, weight_decay: float = 0.0) -> dict[str, float]:
     """Train the cured network as the lesson does for 30 epochs; return its last losses and the norm of a weight."""
     net = cures.Unhooked(seed)
     curves = long_training.train_long(net, weight_decay=weight_decay)
+    validation = curves["validation"]
     return {
+        "best epoch": validation.index(min(validation)) + 1,
         "training loss": round(curves["training"][-1], 4),
-        "validation loss": round(curves["validation"][-1], 3),
+        "validation loss": round(validation[-1], 3),
         "norm of neck.weight": round(net.neck.weight.norm().item(), 1),
     }
 

@@ -15,7 +15,7 @@ from hookviz.course.verdict import Verdict
 from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
 
-LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 14)]
+LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 15)]
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """Number of an exercise → function that judges an answer."""
 

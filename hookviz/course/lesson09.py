@@ -15,7 +15,6 @@ from hookviz.course.judges import (
     as_float,
     call_safely,
     check_callable,
-    ignore_rounding,
     judge_number,
 )
 from hookviz.course.sick_net import BATCH, IMAGES_TO_LEARN_FROM, SickNet, read_digits
@@ -144,17 +143,6 @@ def _judge_training(answer: Any) -> Feedback:
     return Feedback("right" if all(close[:10]) else "recipe")
 
 
-# Looking
-
-
-def _running_mean() -> float:
-    """The running mean of a batch norm after a call with 9 and 11 under ``no_grad``."""
-    norm = nn.BatchNorm1d(1)
-    with torch.no_grad():
-        norm(torch.tensor([[9.0], [11.0]]))
-    return norm.running_mean.item()  # type: ignore[union-attr]
-
-
 # The instrument that the learner builds
 
 
@@ -229,6 +217,5 @@ JUDGES: dict[str, Judge] = {
     "09.3": _judge_forward,
     "09.4": judge_number(lambda: 0.0, {86: "accuracy"}),
     "09.5": _judge_training,
-    "09.6": ignore_rounding(judge_number(_running_mean, {0: "kept", 10: "replaced", 9: "reversed"})),
-    "09.7": _judge_stand_still,
+    "09.6": _judge_stand_still,
 }

@@ -14,7 +14,7 @@ from hookviz.support.messages import N_, _
 from hookviz.support.messages.languages import current_language
 
 _FROM_LESSON = N_("lesson {lesson}")
-_ASKED_BEFORE = {"12": ("02", "03", "04", "05")}
+_ASKED_BEFORE = {"12": ("02", "03", "04", "05"), "14": tuple(f"{number:02}" for number in range(1, 10))}
 """The lessons that the review before an elective asks about, if that elective needs only these."""
 
 

@@ -23,8 +23,9 @@ TOOLS = {
     "HookGroup": "05.8",
     "extract": "06.7",
     "find_nan": "07.7",
-    "stand_still": "09.7",
+    "stand_still": "09.6",
     "patch_run": "13.5",
+    "forgotten_eval": "14.3",
 }
 """Name of a tool → the exercise that builds it."""
 

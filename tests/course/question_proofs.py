@@ -4,6 +4,7 @@
 
 import functools
 import warnings
+from itertools import pairwise
 
 import pytest
 import torch
@@ -262,13 +263,6 @@ def question_09a() -> None:
     assert torch.equal(left_out.weight, before) and left_out.weight.grad is not None
 
 
-def question_09b() -> None:
-    net = nn.BatchNorm1d(1)
-    with torch.no_grad():
-        net(torch.tensor([[9.0], [11.0]]))
-    assert net.running_mean.item() == 1
-
-
 def question_09d() -> None:
     weight, changes = nn.Parameter(torch.ones(1)), []
     optimizer = torch.optim.SGD([weight], lr=0.5)
@@ -365,6 +359,28 @@ def question_13c() -> None:
     with net[0].register_forward_hook(lambda module, args, output: kept):
         patched = net(b)
     assert torch.allclose(patched, net(a))
+
+
+def question_14a() -> None:
+    net = nn.BatchNorm1d(1)
+    with torch.no_grad():
+        net(torch.tensor([[9.0], [11.0]]))
+    assert net.running_mean.item() == 1
+
+
+def question_14b() -> None:
+    generator = torch.Generator().manual_seed(0)
+    known, new, truth = (torch.randn(size, generator=generator) for size in ((20, 20), (200, 20), (20, 1)))
+    answers = known @ truth + 3 * torch.randn((20, 1), generator=generator)  # with noise, which can be learned by heart
+    weights, training, validation = torch.zeros(20, 1), [], []
+    for _ in range(500):
+        error = known @ weights - answers
+        weights = weights - 0.1 * known.T @ error / 20
+        training.append(error.square().mean().item())
+        validation.append((new @ weights - new @ truth).square().mean().item())
+    best = validation.index(min(validation))
+    assert 0 < best < 499 and validation[-1] > 1.1 * validation[best]
+    assert all(later < earlier for earlier, later in pairwise(training))
 
 
 def question_exam01() -> None:

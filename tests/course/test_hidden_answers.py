@@ -132,10 +132,6 @@ LESSONS: dict[str, list[Question]] = {
         Question("c44", words=r"[Bb]y 0|behind another", check="09.4", answer="0"),
         Question("c51a", words=r"[Ww]ith one:|luck"),
         Question("c57", (57, 76), words=r"[Tt]hree of"),
-        Question("c10", words=r"[Ii]n training, at the end|about ten epochs|[Oo]verfitting\*\*"),
-        Question("c69q", (8,), r"[Ww]ith eight|seeds are few"),
-        Question("c71", (13.5,)),
-        Question("c66", (1,), r"looking can change", given=("c66",), check="09.6"),
     ],
     "10": [
         Question("c12n", words=r"[Oo]nly `double`|keeps this 2"),
@@ -180,6 +176,12 @@ LESSONS: dict[str, list[Question]] = {
         Question("c47", words=r"about half|compete"),
         Question("c52", (0,), r"never calls", check="13.3"),
         Question("c63", (29,)),
+    ],
+    "14": [
+        Question("c10", words=r"about ten epochs|[Oo]verfitting\*\*|rises again"),
+        Question("c69q", (8,), r"[Ww]ith eight|seeds are few"),
+        Question("c71", (13.5,)),
+        Question("c66", (1,), r"looking can change", given=("c66",), check="14.2"),
     ],
 }
 

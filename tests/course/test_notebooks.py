@@ -31,7 +31,7 @@ NOT_A_CLAIM = re.compile(
 )
 """Numbers in prose that are not claims about values."""
 
-USUAL_MEGABYTES, MEGABYTES = 600, {"06": 700, "08": 700, "09": 700}
+USUAL_MEGABYTES, MEGABYTES = 600, {"06": 700, "08": 700, "09": 700, "14": 700}
 """The limit of peak memory, and the higher limits of lessons that train a network on pictures."""
 CUDA_MEGABYTES = 350
 """The additional memory of a CUDA build of torch with its compiler imported."""
