@@ -145,7 +145,7 @@ class _Inside:
     beside_y: float
     """Where the gradients of parameters cross it at the left."""
     curves: dict[tuple[str, str, str], Curve]
-    """(start, end, label) → the curve between two members or gates."""
+    """(start, end, id of the arrow) → the curve between two members or gates."""
     labels: dict[str, Point]
 
 

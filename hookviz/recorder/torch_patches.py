@@ -461,8 +461,8 @@ def _replace_functions() -> None:
 
 def _instrument_functions() -> None:
     """Instrument functions of torch, unless a compiled region runs."""
-    is_compiled = any(not region.is_eager for regions in _open_regions.values() for region in regions)
-    for instrumented in () if is_compiled else _INSTRUMENTED:
+    is_in_compiled_code = any(not region.is_eager for regions in _open_regions.values() for region in regions)
+    for instrumented in () if is_in_compiled_code else _INSTRUMENTED:
         instrumented.install()
 
 

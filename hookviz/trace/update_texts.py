@@ -84,7 +84,10 @@ def list_parameter_moves(trace: NamedTables, step: int) -> list[tuple[str, str]]
         return []
     edits = {edit.name: edit for edit in list_gradient_edits(trace, step)}
     factors = _find_factors(edits)
-    is_clipped = any(_was_since_pass(trace, clip.step, step) for clip in trace.clips)
+    # Clipping multiplies all gradients by one factor: what was multiplied by others, something else multiplied, too.
+    is_clipped = len({format_number(factor, DIGITS) for factor in factors.values()}) == 1 and any(
+        _was_since_pass(trace, clip.step, step) for clip in trace.clips
+    )
     moves = []
     for number, (parameter, norm, group) in enumerate(update.moves, 1):
         name = next(iter(trace.parameters[parameter].names), "") or _("parameter {number}").format(number=number)

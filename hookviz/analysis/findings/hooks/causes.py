@@ -129,7 +129,7 @@ def _registered_after_calls(hook: UnfiredRow, timeline: Timeline) -> Cause | Non
         return None
     last = earlier[-1]
     key = "after_call" if hook.kind in FORWARD_HOOK_KINDS else "after_call.backward"
-    return Cause(key, {"on": hook.on, "step": str(last + 1)}, last)
+    return Cause(key, {"on": hook.on, "step": f"{last + 1:,}"}, last)
 
 
 def _registered_after_passes(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -221,7 +221,7 @@ def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     step = timeline.exception_in(calls)
     if hook.called or step is None:
         return None
-    return Cause("raised", {"step": str(step + 1)}, step)
+    return Cause("raised", {"step": f"{step + 1:,}"}, step)
 
 
 def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -245,7 +245,7 @@ def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """An exception left each call before the hook's turn."""
     calls = {timeline.trace.rows[step].own_call for step in timeline.calls_while(hook)}
     step = timeline.exception_in(calls)
-    return None if step is None else Cause("raised", {"step": str(step + 1)}, step)
+    return None if step is None else Cause("raised", {"step": f"{step + 1:,}"}, step)
 
 
 def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -307,7 +307,7 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not passes or not passes <= raised.keys():
         return None
     step = raised[max(passes)]
-    return Cause("raised", {"step": str(step + 1)}, step)
+    return Cause("raised", {"step": f"{step + 1:,}"}, step)
 
 
 # -- tensors
@@ -391,13 +391,13 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("substituted", {"on": hook.on, "module": module}, place=place)
 
 
-# -- optimizers
-
-
 def _unseen(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """No pass looked at its tensor: no variable holds it, or another tensor has its name."""
     is_seen = hook.passes or hook.in_graph or hook.kind not in ON_TENSOR_KINDS
     return None if is_seen else Cause("unseen", {"on": hook.on}, is_proven=False)
+
+
+# -- optimizers
 
 
 def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -406,7 +406,7 @@ def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     step = next((i for i in skipped if trace.rows[i].optimizer in numbers), None)
     if hook.steps or step is None:
         return None
-    return Cause("scaler", {"on": hook.on, "step": str(step + 1)}, step)
+    return Cause("scaler", {"on": hook.on, "step": f"{step + 1:,}"}, step)
 
 
 def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

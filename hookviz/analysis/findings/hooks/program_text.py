@@ -18,7 +18,7 @@ from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
 
 FORWARD = "forward"
-"""The place of code that calls the forward of a module instead of the module."""
+"""The place of code that calls the forward of a module, or takes its weight, instead of calling the module."""
 VARIABLE = "variable"
 """The place of code that can cut a tensor in a variable off."""
 REPLACED = "replaced"
