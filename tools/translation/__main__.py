@@ -1,6 +1,6 @@
 """Translate hookviz: ``python -m tools.translation`` updates the catalogue and writes the edition in notebooks/zh.
 
-``python -m tools.translation check`` only lists what is missing, fuzzy or breaks a rule.
+``python -m tools.translation check`` only lists what is missing, fuzzy or breaks a rule, and returns 1 if anything is.
 """
 
 import argparse
@@ -17,15 +17,16 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.translation", description=__doc__)
     parser.add_argument("command", nargs="?", choices=["check"])
     only_lists = parser.parse_args(arguments).command == "check"
+    faults = []
     for language in (language for language in LANGUAGES if language != "en"):
         if not only_lists:
             update(language)
             read_translations.cache_clear()
-        for fault in find_faults(language):
-            print(fault)
+        faults += find_faults(language)
         for path in [] if only_lists else write_edition(language):
             print(path)
-    return 0
+    print(*faults, sep="\n", end="\n" if faults else "")
+    return int(only_lists and bool(faults))
 
 
 if __name__ == "__main__":
