@@ -41,6 +41,7 @@ def split_digits() -> tuple[Examples, Examples]:
 
 def train_epoch(net: nn.Module, optimizer: SGD, examples: Examples, epoch: int) -> None:
     """Make a step for each batch; the number of the epoch gives the order of the images."""
+    net.train()
     images, labels = examples
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(epoch))
     for batch in order.split(BATCH):  # type: ignore[no-untyped-call]
@@ -50,7 +51,8 @@ def train_epoch(net: nn.Module, optimizer: SGD, examples: Examples, epoch: int) 
 
 
 def loss_on(net: nn.Module, images: Tensor, labels: Tensor) -> float:
-    """Return the loss of a network on images, without a graph."""
+    """Return the loss of a network on images, in evaluation mode and without a graph."""
+    net.eval()
     with torch.no_grad():
         return functional.cross_entropy(net(images), labels).item()
 

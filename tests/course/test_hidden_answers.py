@@ -178,10 +178,12 @@ LESSONS: dict[str, list[Question]] = {
         Question("c63", (29,)),
     ],
     "14": [
-        Question("c10", words=r"about ten epochs|[Oo]verfitting\*\*|rises again"),
-        Question("c69q", (8,), r"[Ww]ith eight|seeds are few"),
+        Question("c10", words=r"about ten epochs|[Oo]verfitting\*\*|rises, but"),
+        Question("c09i", words=r"smallest recall|the digit with"),
+        Question("c69q", (6,), r"[Ww]ith six|cannot tell"),
         Question("c71", (13.5,)),
         Question("c66", (1,), r"looking can change", given=("c66",), check="14.2"),
+        Question("c69", (0.0154,), r"[Oo]nly dropout|a fifth lower|just misses"),
     ],
 }
 
