@@ -103,7 +103,7 @@ TAUGHT = {
     "frozen": ("01", "requires_grad"),
     "huge_weights": ("07", "[Ee]xplod"),
     "leak": ("05", "keeps its graph alive"),
-    "norm_in_eval": ("09", "[Bb]atch norm"),
+    "norm_in_eval": ("14", "[Bb]atch norm"),
     "not_in_optimizer": ("09", "stand_still"),
     "one_sided": ("02", r"clamp\(max=0\)"),
     "returning_hook": ("03", "returns replaces"),

@@ -88,7 +88,7 @@ def test_off_runs_such_cells_as_if_the_line_were_not_there(run: RunCell, shell: 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("%%hookviz --keep 0", "at least 1 or None for all, not 0"),
+        ("%%hookviz --keep 0", "at least 1, not 0"),
         ("%%hookviz --faster", "unrecognized arguments: --faster"),
         ("%%hookviz a.b", "a.b cannot be one"),
         ("%%capture kept\n%%hookviz", "first line of a cell"),
