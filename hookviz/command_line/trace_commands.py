@@ -68,6 +68,8 @@ def read(path: Path, options: argparse.Namespace) -> Trace:
         raise ValueError(text.format(path=path))
     if str(path) == "-":
         raise ValueError(_("hookviz does not read standard input: name the file of a trace."))
+    if path.is_dir():
+        raise IsADirectoryError(_("{path} is a folder: name a file in it.").format(path=path))
     if not path.exists():
         text = _("There is no file {path}: check the name, or write a trace there with hookviz run --record {path}.")
         raise FileNotFoundError(text.format(path=path))
