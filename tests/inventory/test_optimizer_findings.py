@@ -177,6 +177,18 @@ TWO_PARTS = {
     "clear": "optimizer.zero_grad()\nbody.zero_grad()",
     "step": "optimizer.step()\nbody.step()",
 }
+SMALL = {"net": "nn.Linear(3, 1)", "optimizer": "None", "clear": "net.zero_grad()", "step": "spare.step()"}
+EVOLUTION = """
+class Evolution(torch.optim.Optimizer):
+    def step(self):
+        for parameter in self.param_groups[0]["params"]:
+            parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
+"""
+JUDGED = {
+    "made": "judge = nn.Linear(1, 1)",
+    "first": "judge.zero_grad()",
+    "loss": "judge(net(torch.randn(6, 3))).square().mean()",
+}
 UNUSED = {
     "setup": "other = nn.Sequential(nn.Embedding(9, 2), nn.Linear(2, 1))\nspare = Adam(other.parameters())",
     "after": "spare.step()\nspare.zero_grad()",
@@ -313,6 +325,12 @@ FAULTS: dict[str, Fault] = {
     # another model, or other tensors, in the optimizer
     "copy of the model": Fault(
         write(**COPIES), "replaced", more="*Create the optimizer with the parameters of fast*", severity="error"
+    ),
+    "copy of a model with a new layer": Fault(
+        write(**COPIES, setup="net[0] = nn.Linear(3, 4)"),
+        "replaced",
+        more="optimizer was made at *line 12. Create the optimizer with the parameters of fast*",
+        severity="error",
     ),
     "parameter that forward replaces": Fault(
         write(RENEWING, net="Renewing()", optimizer="SGD(net.parameters(), lr=0.1)  # here"),
@@ -660,11 +678,25 @@ HEALTHY = {
         **TWO_PARTS, made=f"{NEW_HEAD}\noptimizer = SGD(net[2].parameters(), lr=0.1)"
     ),
     "optimizer of what is not called": write(**UNUSED),
-    "optimizer of what is not called, and a judge that nothing trains": write(
-        **UNUSED,
-        made="judge = nn.Linear(1, 1)",
-        first="judge.zero_grad()",
-        loss="judge(net(torch.randn(6, 3))).square().mean()",
+    "optimizer of what is not called, and a judge that nothing trains": write(**UNUSED, **JUDGED),
+    "optimizer of what is not called, and a judge of as many tensors": write(
+        **{**UNUSED, "setup": "spare = SGD(nn.Linear(2, 9).parameters(), lr=0.1)"}, **JUDGED
+    ),
+    "optimizer of what is not called, and two models that nothing trains": write(
+        **{**UNUSED, **JUDGED}, optimizer="None", clear="net.zero_grad()", step=""
+    ),
+    "optimizer of what is not called, and gathered gradients": write(**UNUSED, clear="", step=""),
+    "optimizer of frozen weights that are not called": write(
+        **SMALL, setup="spare = SGD(nn.Linear(2, 9).requires_grad_(False).parameters(), lr=0.1)"
+    ),
+    "optimizer that needs no gradients": write(
+        EVOLUTION, **SMALL, setup="spare = Evolution(nn.Linear(2, 9).parameters(), {})"
+    ),
+    "new model of another size in each round": write(
+        **SMALL,
+        setup="spare = SGD(net.parameters(), lr=0.1)",
+        first="probe = nn.Linear(3, 2 + step)",
+        loss="probe(torch.randn(6, 3)).square().mean()",
     ),
     "optimizer of a frozen part": write(
         setup="net[0].requires_grad_(False)\nspare = SGD(net[0].parameters(), lr=0.1)",
@@ -925,6 +957,17 @@ def test_an_optimizer_of_other_sizes_is_likely_outdated_if_passes_are_missing_an
     found = train_another(5, 2, steps=4, every=2)
     assert {(one.kind, one.severity, one.certainty) for one in found} == {("replaced", "warning", "likely")}
     assert {(one.kind, one.severity) for one in train_another(5, 2, steps=1)} == {("missing", "remark")}
+
+
+def test_an_optimizer_of_words_that_no_pass_reached_is_not_outdated() -> None:
+    net, words = nn.Linear(3, 1), nn.Embedding(5, 3)
+    optimizer = SGD(words.parameters(), lr=0.1)
+    with hv.record(net, words) as trace:
+        for _ in range(3):
+            net.zero_grad()
+            net(torch.randn(6, 3)).square().mean().backward()
+            optimizer.step()
+    assert [finding for finding in trace.findings if finding.is_bad] == []
 
 
 @pytest.mark.parametrize("is_cleared", [True, False])
