@@ -168,6 +168,31 @@ MASTERS = {
     "clear": "optimizer.zero_grad()\nnet.zero_grad()",
 }
 NEW_HEAD = "net[2] = nn.Linear(4, 2)"
+NEW_NET = "net = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))"
+HEAD_ALONE = {"setup": "net[0].requires_grad_(False)", "optimizer": "SGD(net[2].parameters(), lr=0.1)  # here"}
+LARGE = "nn.Linear(3, 20_000)"
+TWO_PARTS = {
+    "setup": "body = SGD(net[0].parameters(), lr=0.1)",
+    "optimizer": "SGD(net[2].parameters(), lr=0.1)  # here",
+    "clear": "optimizer.zero_grad()\nbody.zero_grad()",
+    "step": "optimizer.step()\nbody.step()",
+}
+SMALL = {"net": "nn.Linear(3, 1)", "optimizer": "None", "clear": "net.zero_grad()", "step": "spare.step()"}
+EVOLUTION = """
+class Evolution(torch.optim.Optimizer):
+    def step(self):
+        for parameter in self.param_groups[0]["params"]:
+            parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
+"""
+JUDGED = {
+    "made": "judge = nn.Linear(1, 1)",
+    "first": "judge.zero_grad()",
+    "loss": "judge(net(torch.randn(6, 3))).square().mean()",
+}
+UNUSED = {
+    "setup": "other = nn.Sequential(nn.Embedding(9, 2), nn.Linear(2, 1))\nspare = Adam(other.parameters())",
+    "after": "spare.step()\nspare.zero_grad()",
+}
 DIVIDE = EACH + "torch.Tensor.div_(parameter.grad, 1024.0)"
 TWO_SCALED = {
     "setup": 'scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)',
@@ -301,6 +326,12 @@ FAULTS: dict[str, Fault] = {
     "copy of the model": Fault(
         write(**COPIES), "replaced", more="*Create the optimizer with the parameters of fast*", severity="error"
     ),
+    "copy of a model with a new layer": Fault(
+        write(**COPIES, setup="net[0] = nn.Linear(3, 4)"),
+        "replaced",
+        more="optimizer was made at *line 12. Create the optimizer with the parameters of fast*",
+        severity="error",
+    ),
     "parameter that forward replaces": Fault(
         write(RENEWING, net="Renewing()", optimizer="SGD(net.parameters(), lr=0.1)  # here"),
         "replaced",
@@ -314,6 +345,38 @@ FAULTS: dict[str, Fault] = {
         "replaced",
         "optimizer holds tensors that were replaced*",
         certainty="proven",
+    ),
+    "new head of another size": Fault(
+        write(**HEAD_ALONE, made=NEW_HEAD),
+        "replaced",
+        "The tensors in optimizer are not the parameters of net: its steps do not change net.2.weight and 1 more,*",
+        "optimizer was made at *line 12. *line 13 assigns new ones.*",
+        severity="error",
+        certainty="proven",
+    ),
+    "new head of another size after an evaluation": Fault(
+        write(**HEAD_ALONE, made=f"with torch.no_grad():\n    net(torch.ones(1, 3))\n{NEW_HEAD}"),
+        "replaced",
+        severity="error",
+        certainty="proven",
+    ),
+    "model of another size": Fault(
+        write(optimizer="Adam(net.parameters(), lr=0.1)  # here", made=NEW_NET),
+        "replaced",
+        "The tensors in optimizer are not the parameters of net:*",
+        severity="error",
+        certainty="proven",
+    ),
+    "large model of another size": Fault(
+        write(net=LARGE, optimizer="SGD(net.parameters(), lr=0.1)  # here", made="net = nn.Linear(3, 30_000)"),
+        "replaced",
+        certainty="likely",
+    ),
+    "new head of another size with an optimizer of its own": Fault(
+        write(**TWO_PARTS, made=NEW_HEAD),
+        "replaced",
+        "The tensors in optimizer are not the parameters of net: its steps do not change net.2.weight and 1 more,*",
+        certainty="likely",
     ),
     "new weight": Fault(
         write(
@@ -607,6 +670,63 @@ HEALTHY = {
     # another model, or other tensors, in the optimizer
     "copy that gives its gradients": write(**COPIES, graded=GIVE),
     "new copy in each round": write(**{**COPIES, "first": "fast = copy.deepcopy(net)"}, graded=GIVE),
+    "new head of another size before its optimizer": write(
+        setup=f"net[0].requires_grad_(False)\n{NEW_HEAD}", optimizer="SGD(net[2].parameters(), lr=0.1)"
+    ),
+    "model of another size before its optimizer": write(setup=NEW_NET),
+    "new head of another size with a new optimizer": write(
+        **TWO_PARTS, made=f"{NEW_HEAD}\noptimizer = SGD(net[2].parameters(), lr=0.1)"
+    ),
+    "optimizer of what is not called": write(**UNUSED),
+    "optimizer of what is not called, and a judge that nothing trains": write(**UNUSED, **JUDGED),
+    "optimizer of what is not called, and a judge of as many tensors": write(
+        **{**UNUSED, "setup": "spare = SGD(nn.Linear(2, 9).parameters(), lr=0.1)"}, **JUDGED
+    ),
+    "optimizer of what is not called, and two models that nothing trains": write(
+        **{**UNUSED, **JUDGED}, optimizer="None", clear="net.zero_grad()", step=""
+    ),
+    "optimizer of what is not called, and gathered gradients": write(**UNUSED, clear="", step=""),
+    "optimizer of frozen weights that are not called": write(
+        **SMALL, setup="spare = SGD(nn.Linear(2, 9).requires_grad_(False).parameters(), lr=0.1)"
+    ),
+    "optimizer that needs no gradients": write(
+        EVOLUTION, **SMALL, setup="spare = Evolution(nn.Linear(2, 9).parameters(), {})"
+    ),
+    "new model of another size in each round": write(
+        **SMALL,
+        setup="spare = SGD(net.parameters(), lr=0.1)",
+        first="probe = nn.Linear(3, 2 + step)",
+        loss="probe(torch.randn(6, 3)).square().mean()",
+    ),
+    "optimizer of a frozen part": write(
+        setup="net[0].requires_grad_(False)\nspare = SGD(net[0].parameters(), lr=0.1)",
+        optimizer="SGD(net[2].parameters(), lr=0.1)",
+        after="spare.step()",
+    ),
+    "optimizer of words that do not occur": write(
+        setup='net.add_module("words", nn.ModuleList([nn.Embedding(5, 3)]))\n'
+        "spare = torch.optim.SparseAdam(net.words.parameters())",
+        optimizer="SGD([*net[0].parameters(), *net[2].parameters()], lr=0.1)",
+        loss="net[2](net[0](torch.randn(6, 3))).square().mean()",
+        after="spare.step()",
+    ),
+    "generator whose judge steps less often": write(
+        setup="judge = nn.Linear(1, 1)\nsecond = SGD(judge.parameters(), lr=0.1)",
+        loss="judge(net(torch.randn(6, 3))).square().mean()",
+        after="if step % 3 == 2:\n    second.step()\n    second.zero_grad()",
+        steps=6,
+    ),
+    "update by hand beside an optimizer for its rate": write(
+        optimizer="SGD([nn.Parameter(torch.zeros(1))], lr=0.1)",
+        clear="net.zero_grad()",
+        step=EACH + "parameter.data -= 0.1 * parameter.grad\noptimizer.step()",
+    ),
+    "update of a large model by hand beside an optimizer for its rate": write(
+        net=LARGE,
+        optimizer="SGD([nn.Parameter(torch.zeros(1))], lr=0.1)",
+        clear="net.zero_grad()",
+        step=EACH + "parameter.data -= 0.1 * parameter.grad\noptimizer.step()",
+    ),
     "scores beside a model": write(**MASTERS, before="loss = loss + sum((one - 1).square().sum() for one in masters)"),
     "copies that are written back": write(
         **MASTERS,
@@ -791,7 +911,9 @@ def test_a_scheduler_sets_the_rate_of_its_own_optimizer(name: str, tmp_path: Pat
     assert ("A scheduler sets it" in finding.cause) == (name == "body")
 
 
-@pytest.mark.parametrize("name", ["masked row and decay", "clipping before the pass", "new head", "rate of 0"])
+@pytest.mark.parametrize(
+    "name", ["masked row and decay", "clipping before the pass", "new head of another size", "rate of 0"]
+)
 def test_findings_are_the_same_in_a_loaded_file(name: str, tmp_path: Path) -> None:
     trace = run(tmp_path / "program.py", FAULTS[name].program)
     trace.save(tmp_path / "trace.json")
@@ -808,6 +930,59 @@ def test_of_an_optimizer_that_is_older_than_the_recording_the_same_is_found() ->
                 optimizer.step()
         [finding] = trace.findings
         assert (finding.kind, finding.severity) == (kind, "error" if kind == "replaced" else "warning")
+
+
+def train_another(inputs: int, outputs: int, steps: int, every: int = 1) -> list[hv.Finding]:
+    """Train an encoder and a decoder, and step an optimizer of two layers of other sizes."""
+    encoder, decoder = nn.Linear(3, inputs), nn.Linear(inputs, outputs)
+    optimizer = SGD([*nn.Linear(3, 4).parameters(), *nn.Linear(4, 1).parameters()], lr=0.1)
+    with hv.record(encoder, decoder, every=every) as trace:
+        for _ in range(steps):
+            decoder(encoder(torch.randn(6, 3))).square().mean().backward()
+            optimizer.step()
+            encoder.zero_grad()
+            decoder.zero_grad()
+    return list(trace.findings)
+
+
+def test_of_two_models_of_other_sizes_each_is_named() -> None:
+    findings = train_another(5, 2, steps=3)
+    assert [(one.kind, one.severity, one.certainty) for one in findings] == [("replaced", "error", "proven")] * 2
+    assert {name for one in findings for name in one.parameters} == {
+        "encoder.weight", "encoder.bias", "decoder.weight", "decoder.bias"
+    }  # fmt: skip
+
+
+def test_an_optimizer_of_other_sizes_is_likely_outdated_if_passes_are_missing_and_open_after_one_step() -> None:
+    found = train_another(5, 2, steps=4, every=2)
+    assert {(one.kind, one.severity, one.certainty) for one in found} == {("replaced", "warning", "likely")}
+    assert {(one.kind, one.severity) for one in train_another(5, 2, steps=1)} == {("missing", "remark")}
+
+
+def test_an_optimizer_of_words_that_no_pass_reached_is_not_outdated() -> None:
+    net, words = nn.Linear(3, 1), nn.Embedding(5, 3)
+    optimizer = SGD(words.parameters(), lr=0.1)
+    with hv.record(net, words) as trace:
+        for _ in range(3):
+            net.zero_grad()
+            net(torch.randn(6, 3)).square().mean().backward()
+            optimizer.step()
+    assert [finding for finding in trace.findings if finding.is_bad] == []
+
+
+@pytest.mark.parametrize("is_cleared", [True, False])
+def test_an_optimizer_of_an_input_is_not_outdated(is_cleared: bool) -> None:
+    generator, latent = nn.Linear(3, 2), torch.randn(1, 3, requires_grad=True)
+    optimizer = SGD([latent], lr=0.1)
+    with hv.record(generator) as trace:
+        for _ in range(3):
+            generator.zero_grad()
+            generator(latent).square().mean().backward()
+            if is_cleared:
+                optimizer.zero_grad()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert "replaced" not in [finding.kind for finding in trace.findings]
 
 
 @pytest.mark.parametrize("is_given", [True, False])

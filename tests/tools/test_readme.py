@@ -86,12 +86,13 @@ def test_examples_on_a_page_are_right(page: str) -> None:
     assert found.attempted and not found.failed
 
 
-def test_page_on_findings_explains_every_kind() -> None:
+def test_page_on_findings_explains_every_kind_and_has_the_words_that_are_printed_for_it() -> None:
     """The causes for which a hook did not fire have a table of their own: tests/proof/test_unfired.py."""
     table = PAGES["findings"].partition("\n## All kinds\n")[2].partition("\n## ")[0]
-    cells = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
-    named = [kind for cell in cells for kind in re.findall(r"`([^`]+)`", cell)]
-    assert sorted(named) == sorted(kind for kinds in finding.KINDS.values() for kind in kinds)
+    rows = [line.split("|")[2:4] for line in table.splitlines() if line.startswith("|")][2:]
+    words = [(re.findall(r"`([^`]+)`", kinds), printed.strip().split(", ")) for kinds, printed in rows]
+    named = [pair for kinds, printed in words for pair in zip(kinds, printed, strict=True)]
+    assert sorted(named) == sorted(pair for kinds in finding.KINDS.values() for pair in kinds.items())
 
 
 def test_keys_in_the_manual_match_the_key_list_of_the_player() -> None:

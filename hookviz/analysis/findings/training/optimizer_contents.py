@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
@@ -17,8 +17,10 @@ from hookviz.analysis.findings.training.program_calls import (
 )
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, join_list, join_sentences
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import ParameterRow, TensorRow
 from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace.value_rows import Shape
 
 
 class _Outdated(NamedTuple):
@@ -31,7 +33,7 @@ class _Outdated(NamedTuple):
 
 
 def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find optimizers that hold tensors like the parameters of a model, instead of the parameters themselves.
+    """Find optimizers that hold the tensors that a model had before, instead of its parameters.
 
     That is so if the model was made again after the optimizer, or got new parameters.
     """
@@ -50,7 +52,8 @@ def find_replaced(facts: TrainingFacts) -> Iterator[Finding]:
                 "and get the gradients."
             )
         first = facts.accumulations(numbers[0])[0]
-        severity = "warning" if outdated.is_part else "error"
+        is_error = not outdated.is_part and outdated.certainty == "proven"
+        severity = "error" if is_error else "warning"
         sentence = text.format(model=_describe_model(facts, root, numbers), **names)
         finding = Finding(first.step, "replaced", sentence, severity, _list_passes(facts, numbers))
         finding = replace(finding, parameters=facts.name_parameters(numbers), certainty=outdated.certainty)
@@ -64,9 +67,9 @@ def _list_outdated(facts: TrainingFacts) -> set[int]:
 
 
 def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated, model: str) -> Finding:
-    """Add where the optimizer was made, and where a part of its parameters was replaced, as far as that is known."""
+    """Add where the optimizer was made, and where its parameters were replaced, as far as that is known."""
     made = facts.find_making(outdated.optimizers[0])
-    assigned = find_replacement(facts.trace, finding.parameters[0]) if outdated.is_part else None
+    assigned = _find_assignment(facts, finding.parameters, outdated)
     sentences = []
     if made is not None:
         name = facts.describe_optimizers(outdated.optimizers[:1])
@@ -76,10 +79,19 @@ def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated, mod
     advice = _("Create the optimizer with the parameters of {model}, after the model has its final ones.")
     if outdated.is_part:
         advice = _("Create the optimizer after they are replaced, or give it the new ones with add_param_group().")
-        if assigned is not None and is_in_forward(facts.trace, assigned):
-            advice = _("Make them once, outside of forward, which replaces them at each call.")
+    if assigned is not None and is_in_forward(facts.trace, assigned):
+        advice = _("Make them once, outside of forward, which replaces them at each call.")
     finding = replace(finding, cause=join_sentences(sentences), advice=advice.format(model=model))
     return put_line(finding, assigned, "replaces") if made is None else put_line(finding, made, "makes")
+
+
+def _find_assignment(facts: TrainingFacts, names: Sequence[str], outdated: _Outdated) -> CodePlace | None:
+    """Return the line that assigns new parameters; None if unclear.
+
+    Of a model that was made again, one layer may have been assigned before: the line has to assign all of them.
+    """
+    places = [find_replacement(facts.trace, name) for name in (names[:1] if outdated.is_part else names)]
+    return places[0] if len(set(places)) == 1 else None
 
 
 def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
@@ -156,29 +168,85 @@ def _find_optimizers_beside(facts: TrainingFacts, numbers: list[int]) -> list[in
 
 
 def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _Outdated | None:
-    """Find the optimizers that hold tensors in no module, one for each untrained parameter of a model.
+    """Find the optimizers that hold tensors in no module, in place of the untrained parameters of a model.
 
-    They have the shapes of these, unless an optimizer holds the rest of the model. Nothing is outdated if these tensors
-    have gradients, as scores of weights or copies of another type do, or if something else moves the parameters.
+    Nothing is outdated if something else moves the parameters.
     """
     if any(map(facts.moves.differs_between_passes, untrained)):
         return None
     holders = _find_optimizers_of(facts, model)
     if holders:
-        return _find_partly_outdated(facts, set(holders), untrained)
+        return _find_partly_outdated(facts, set(holders), untrained) or _find_idle_tensors(facts, untrained)
+    return _find_equal_tensors(facts, untrained) or _find_idle_tensors(facts, untrained)
+
+
+def _find_equal_tensors(facts: TrainingFacts, untrained: list[int]) -> _Outdated | None:
+    """Find the optimizers that hold a tensor in no module for each untrained parameter of a model, of the same shape.
+
+    They are not outdated if these tensors have gradients, as scores of weights or copies of another type do.
+    """
     orphans = [number for number, row in enumerate(facts.parameters) if not row.held and facts.has_stepped(row)]
     rows = [facts.parameters[number] for number in orphans]
     shapes = Counter(row.shape for row in rows)
     shapes.subtract(facts.parameters[number].shape for number in untrained)
-    holders = [optimizer for optimizer in _list_holders(rows) if optimizer in facts.updates]
-    # A copy that serves one round gets fewer gradients than an optimizer takes steps.
-    counts = {number: len(facts.accumulations(number)) for number in untrained}
-    if any(counts[number] < len(facts.updates[optimizer]) for number in untrained for optimizer in holders):
-        return None
     first = min(facts.accumulations(number)[0].step for number in untrained)
-    if not orphans or min(shapes.values()) < 0 or not all(_lacks_gradient(facts, number, first) for number in orphans):
+    if not orphans or min(shapes.values()) < 0 or not _have_gradients_at_steps(facts, untrained, _list_holders(rows)):
         return None
-    return _Outdated(_list_holders(rows))
+    return _Outdated(_list_holders(rows)) if all(_lacks_gradient(facts, one, first) for one in orphans) else None
+
+
+def _have_gradients_at_steps(facts: TrainingFacts, untrained: list[int], optimizers: list[int]) -> bool:
+    """Whether parameters get as many gradients as some optimizers take steps: a copy that serves one round does not."""
+    steps = max((len(facts.updates.get(optimizer, ())) for optimizer in optimizers), default=0)
+    return all(len(facts.accumulations(number)) >= steps for number in untrained)
+
+
+def _find_idle_tensors(facts: TrainingFacts, untrained: list[int]) -> _Outdated | None:
+    """Find the optimizers none of whose tensors is in a module, or had a gradient, whatever the shapes are.
+
+    It is proven if no other optimizer took a step, and the parameters are known to stay as they are. Otherwise it takes
+    as many tensors with as many dimensions and, beside other optimizers, a line that assigns new ones.
+    """
+    idle = _list_idle_optimizers(facts)
+    rows = [row for row in facts.parameters if not idle.isdisjoint(row.optimizers)]
+    is_free = not any(facts.parameters[number].optimizers for number in untrained)
+    if not idle or not is_free or not _have_gradients_at_steps(facts, untrained, sorted(idle)):
+        return None
+    if _may_be_in_graph(facts, {row.shape for row in rows}):
+        return None
+    models = _group_untrained(facts)
+    is_alike = any(_have_equal_dimensions(facts, rows, numbers) for numbers in (untrained, chain(*models.values())))
+    is_alone, is_still = idle == facts.updates.keys(), any(map(facts.moves.stays_equal, untrained))
+    if is_alone and is_still and not facts.lacks_passes and (is_alike or len(models) == 1):
+        return _Outdated(sorted(idle))
+    is_assigned = all(is_replaced(facts.trace, name) for name in facts.name_parameters(untrained))
+    return _Outdated(sorted(idle), "likely") if is_alike and (is_alone or is_assigned) else None
+
+
+def _have_equal_dimensions(facts: TrainingFacts, rows: Iterable[ParameterRow], numbers: Iterable[int]) -> bool:
+    """Whether tensors are as many as some parameters, with as many dimensions."""
+    return Counter(len(row.shape) for row in rows) == Counter(len(facts.parameters[one].shape) for one in numbers)
+
+
+def _list_idle_optimizers(facts: TrainingFacts) -> set[int]:
+    """List the optimizers that took several steps, and hold only tensors in no module that never had a gradient."""
+    idle = {optimizer for optimizer, updates in facts.updates.items() if len(updates) > 1}
+    wanting = set[int]()
+    for number, row in enumerate(facts.parameters):
+        is_used = row.held or not facts.moves.never_had_grad(number) or facts.moves.needs_no_gradient(number)
+        if is_used:
+            idle.difference_update(row.optimizers)
+        if row.requires_grad:
+            wanting.update(row.optimizers)
+    return idle & wanting
+
+
+def _may_be_in_graph(facts: TrainingFacts, shapes: set[Shape]) -> bool:
+    """Whether a leaf of a pass that is no parameter of a module has one of these shapes, or one that is not known."""
+    names = {name for row in facts.parameters if row.held for name in row.names}
+    leaves = (row for row in facts.trace.tensors if row.leaf and row.name not in names)
+    values = (facts.leaf_values(row.pass_id)[row.node] for row in leaves)
+    return any(value is None or value[0] in shapes for value in values)
 
 
 def _lacks_gradient(facts: TrainingFacts, number: int, start: int) -> bool:
@@ -203,9 +271,7 @@ def _find_partly_outdated(facts: TrainingFacts, holders: set[int], untrained: li
     if names and all(names.intersection(facts.parameters[number].names) for number in untrained):
         return _Outdated(_list_holders(orphans.values()), is_part=True)
     unused = [row for number, row in orphans.items() if not row.names and facts.moves.never_had_grad(number)]
-    sizes = Counter(len(row.shape) for row in unused)
-    sizes.subtract(len(facts.parameters[number].shape) for number in untrained)
-    if not unused or any(sizes.values()):
+    if not unused or not _have_equal_dimensions(facts, unused, untrained):
         return None
     if not all(is_replaced(facts.trace, name) for name in facts.name_parameters(untrained)):
         return None

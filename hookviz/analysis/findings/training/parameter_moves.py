@@ -67,3 +67,8 @@ class ParameterMoves:
     def differs_between_passes(self, parameter: int) -> bool:
         """Whether a parameter is known to have other numbers in a pass than in the one before."""
         return any(None not in (one, other) and one != other for one, other in pairwise(self._list_values(parameter)))
+
+    def stays_equal(self, parameter: int) -> bool:
+        """Whether a parameter is known to have the same numbers in each of several passes."""
+        values = self._list_values(parameter)
+        return len(values) > 1 and None not in values and all(value == values[0] for value in values)
