@@ -205,7 +205,7 @@ def _reaches_unnamed(node: ast.expr) -> bool:
     return not _REACHING.isdisjoint((name, name.removeprefix("_")))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)
 def parse_source(text: str) -> ast.Module:
     """Parse the text of a function or of a file; an empty module if that fails."""
     try:
