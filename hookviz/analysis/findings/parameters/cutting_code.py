@@ -45,6 +45,16 @@ KNOWN_CALLS = frozenset({
     "values", "view", "zero_grad", "zip",
 })  # fmt: skip
 """Functions and methods that cut nothing."""
+TENSOR_METHODS = frozenset({
+    "addmm", "amax", "amin", "bfloat16", "bmm", "broadcast_to", "clamp_max", "clamp_min", "clip", "cos", "cpu", "cuda",
+    "cumprod", "cumsum", "div", "dot", "element_size", "erf", "expand_as", "expm1", "flip", "half", "index_select",
+    "is_contiguous", "log10", "log1p", "log2", "log_softmax", "logsumexp", "masked_fill", "masked_select", "maximum",
+    "median", "minimum", "mm", "movedim", "mv", "narrow", "neg", "numel", "outer", "pin_memory", "prod", "reciprocal",
+    "repeat_interleave", "requires_grad_", "reshape_as", "retain_grad", "roll", "rsqrt", "scatter_add", "sin", "square",
+    "std", "sub", "swapaxes", "topk", "tril", "triu", "type_as", "unbind", "unflatten", "unfold", "var",
+    "view_as",
+})  # fmt: skip
+"""Methods of a tensor that cut nothing, and whose names other objects seldom use; the program may define them."""
 
 
 class CuttingCode(NamedTuple):
@@ -107,9 +117,9 @@ def list_other_calls(
         modules: line → the names of the modules that were called there: what these calls do was recorded.
         defined: the names of functions of the program, which are no library's even if they have such a name.
 
-    >>> texts = ("y = pool.query(net(x))", "y = net(x).detach()", "y = norm(net(x))")
-    >>> [list_other_calls(text, 1, Lines(1, 1), {1: {"net"}}, {"norm"}) for text in texts]
-    [['pool.query'], [], ['norm']]
+    >>> texts = ("y = pool.query(net(x))", "y = net(x).data.cpu()", "y = norm(net(x))", "y = pool.roll(net(x))")
+    >>> [list_other_calls(text, 1, Lines(1, 1), {1: {"net"}}, {"norm", "self.roll"}) for text in texts]
+    [['pool.query'], [], ['norm'], ['pool.roll']]
     """
     tree, shift = parse_source(text), first_line - 1
     names: dict[int, list[str]] = {}
@@ -142,6 +152,8 @@ def _is_known(function: str, modules: Container[str], defined: Container[str]) -
     if last in modules or function in defined:
         return last in modules
     is_known = last in KNOWN_CALLS or last in CUTTING_METHODS or last in CUTTING_FUNCTIONS
+    if last in TENSOR_METHODS and len(names) > 1:
+        is_known = last not in defined and f"self.{last}" not in defined
     return is_known or (bool(names) and names[0] in KNOWN_ROOTS)
 
 
