@@ -25,7 +25,9 @@ _NOT_REPARAMETERISED = frozenset({
     "Bernoulli", "Binomial", "Categorical", "Geometric", "LKJCholesky", "MixtureSameFamily", "Multinomial",
     "NegativeBinomial", "OneHotCategorical", "Poisson", "VonMises",
 })  # fmt: skip
-_LEAVING = re.compile(r"\b(item|tolist|numpy|float|tensor|as_tensor|from_numpy)\(")
+_LEAVING = re.compile(r"\b((item|tolist|numpy|tensor|as_tensor|from_numpy)|(?<!\.)float)\(")
+_CONVERSIONS = frozenset({"item", "tolist", "numpy", "tensor", "as_tensor", "from_numpy", "array", "asarray"})
+"""The functions and methods that make numbers of tensors, or tensors of numbers; beside ``float``."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Statement = TypeVar("Statement", bound=ast.stmt)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
@@ -160,10 +162,31 @@ def _is_known(function: str, modules: Container[str], defined: Container[str]) -
 def leaves_torch(text: str) -> bool:
     """Whether code that can cut goes through numbers of Python or numpy.
 
-    >>> leaves_torch("loss.item()"), leaves_torch("x.detach()")
-    (True, False)
+    >>> [leaves_torch(text) for text in ("loss.item()", "float(loss)", "x.detach().float()")]
+    [True, True, False]
     """
     return _LEAVING.search(text) is not None
+
+
+def converts(tree: ast.Module, line: int, sentence: str) -> bool:
+    """Return whether a line makes numbers of Python or numpy from the result of code that a sentence names.
+
+    >>> texts = ("torch.tensor(x.detach().tolist())", "np.asarray(x.detach())", "f(x.detach().float(), y.item())")
+    >>> [converts(parse_source(text), 1, "x.detach() returns a tensor without a graph.") for text in texts]
+    [True, True, False]
+    """
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_conversion(node))
+    around = (call for call in calls if call.lineno <= line <= (call.end_lineno or 0))
+    return any(ast.unparse(part) in sentence for call in around for part in _cutting_nodes(call))
+
+
+def _is_conversion(call: ast.Call) -> bool:
+    return get_last_name(call.func) in _CONVERSIONS or _makes_float(call)
+
+
+def _makes_float(call: ast.Call) -> bool:
+    """Return whether a call makes a number of Python: ``float(x)``, not ``x.float()``."""
+    return isinstance(call.func, ast.Name) and call.func.id == "float"
 
 
 def has_only_reparameterised(texts: Iterable[str]) -> bool:
@@ -242,8 +265,7 @@ def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = get_last_name(node.func)
-            is_number = name == "float" and isinstance(node.func, ast.Name)
-            is_function = is_number or name in CUTTING_FUNCTIONS
+            is_function = _makes_float(node) or name in CUTTING_FUNCTIONS
             if (is_function and not _has_only_constants(node)) or name in CUTTING_METHODS:
                 yield node
         elif isinstance(node, ast.Attribute) and node.attr == "data":
