@@ -137,3 +137,15 @@ def test_no_code_of_the_users_runs_to_find_a_definition() -> None:
 
     assert (found.class_name, found.code.co_name) == ("Quiet", "f")
     assert not ran
+
+
+def test_a_cut_in_a_function_of_another_notebook_cell_is_named(tmp_path: Path) -> None:
+    cells = ["def double(x):\n    return x.detach() * 2\n", PROGRAM.replace("IMPORT", "").replace("CALL", "double")]
+    variables: dict[str, Any] = {"__name__": "__main__", "NORMALISER": None}
+    for number, text in enumerate(cells):
+        path = tmp_path / f"cell_{number}.py"
+        path.write_text(text)
+        exec(compile(text, str(path), "exec"), variables)
+    [row] = missing_gradients(variables["run"]())
+
+    assert (row.file, row.line) == ("cell_0.py", 2)
