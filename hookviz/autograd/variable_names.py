@@ -14,7 +14,7 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.support.messages import _
 from hookviz.support.printable import describe_type
 from hookviz.support.source_code import shorten_filename
-from hookviz.support.user_objects import own_attributes
+from hookviz.support.user_objects import is_of, own_attributes
 from hookviz.support.wrapped_functions import is_installed_file
 
 _LIBRARY_FOLDERS = tuple(
@@ -219,7 +219,7 @@ def _interesting_items(namespace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tensors_in_variable(name: str, value: Any, with_modules: bool) -> Iterator[tuple[str, torch.Tensor]]:
-    if isinstance(value, torch.nn.Module):
+    if is_of(value, torch.nn.Module):
         if with_modules:
             yield from ((f"{name}.{path}", parameter) for path, parameter in named_parameters(value))
     elif type(value) in (list, tuple):

@@ -241,13 +241,20 @@ def module_with_properties(record: Recorder) -> Outcome:
             ran.append("class")
             return nn.Linear
 
+    class Options:
+        @property
+        def __class__(self) -> Any:
+            ran.append("class of a variable")
+            return dict
+
     torch.manual_seed(0)
-    net = nn.Sequential(Claiming(2, 2), Frozen(2))
+    net, options = nn.Sequential(Claiming(2, 2), Frozen(2)), Options()
     optimizer = torch.optim.SGD(net.parameters(), 0.1)
     with record():
         for _step in range(2):
             net(torch.ones(3, 2)).sum().backward()
             optimizer.step()
+    del options
     return ran, [parameter.detach() for parameter in net.parameters()]
 
 

@@ -162,3 +162,23 @@ def test_many_modules_with_a_silent_hook_are_called_modules() -> None:
         net(leaf()).sum().backward()
     [finding] = trace.findings
     assert finding.sentence.endswith("The same holds for lost on 5 modules in net.parts.")
+
+
+def test_hooks_on_modules_whose_forward_is_called_directly_are_one_finding() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleList(nn.Sequential(nn.Linear(2, 2)) for _ in range(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for part in self.parts:
+                x = part.forward(x)
+            return x
+
+    net = Net()
+    for module in (net.parts[0], net.parts[2]):
+        module.register_forward_hook(lost)
+    with hv.record(net) as trace:
+        net(leaf()).sum().backward()
+    [finding] = trace.findings
+    assert finding.sentence == "lost on net.parts.0 did not fire. The same holds for lost on net.parts.2."

@@ -2,16 +2,19 @@
 
 import inspect
 import linecache
+import re
 import sys
 import tokenize
 from collections.abc import Container
 from types import CodeType, FrameType
+from typing import Any
 
 import torch
 
 from hookviz.analysis.assignments import read_program
 from hookviz.autograd.variable_names import is_library_file
 from hookviz.recorder.follower import Follower, PassStart
+from hookviz.recorder.followers.called_code import Definition, list_definitions
 from hookviz.support.source_code import list_notebook_cells, shorten_filename
 from hookviz.support.wrapped_functions import is_installed_file
 from hookviz.trace import LineRow, SourceRow, TraceData
@@ -20,6 +23,8 @@ MAX_LINES = 1_000
 """Files, notebook cells and functions up to this length are kept as a whole."""
 PART_LINES = 60
 """The lines that are kept of a longer function, or of a longer program outside of functions."""
+MAX_DEFINITIONS = 100
+"""The most functions and classes that are kept because kept code names them."""
 
 
 class UserCode(Follower):
@@ -30,6 +35,8 @@ class UserCode(Follower):
         self._by_code: dict[int, tuple[CodeType, int | None]] = {}
         """``id`` of the code of a function → the code, so that no other gets its ``id``, and its source."""
         self._by_row: dict[SourceRow, int] = {}
+        self._variables: dict[int, dict[str, Any]] = {}
+        """Source → the variables of its module, until the recording ends."""
 
     def call_written(self, call: int, module: torch.nn.Module) -> None:
         """Note the line that calls a module, if the user's code calls it: not a module of torch, or another library."""
@@ -53,6 +60,21 @@ class UserCode(Follower):
         assigned = {**self._cells_of(names), **given}
         self._trace.lines.append(LineRow(source, frame.f_lineno, pass_id=pass_id, names=tuple(assigned.items())))
 
+    def close(self) -> None:
+        """Keep the functions and classes that kept code names, and those that these name.
+
+        A function that calls no module, such as a helper in another file, leaves no line; it may cut the graph.
+        """
+        waiting = [(self._trace.sources[source].text, found) for source, found in self._variables.items()]
+        self._variables.clear()
+        most = len(self._trace.sources) + MAX_DEFINITIONS
+        for text, variables in waiting:  # grows meanwhile
+            for definition in list_definitions(text, variables):
+                row = None if len(self._trace.sources) == most else _read_definition(definition, self._trace.sources)
+                if row is not None:
+                    self._add(row)
+                    waiting.append((row.text, definition.variables))
+
     def _source_of(self, frame: FrameType) -> int | None:
         """Return the index of the text that a frame runs; None if Python has none."""
         code, line = frame.f_code, frame.f_lineno
@@ -60,6 +82,8 @@ class UserCode(Follower):
         if known is None:
             row = _read_source(code, line)
             known = self._by_code[id(code)] = code, None if row is None else self._add(row)
+            if known[1] is not None:
+                self._variables.setdefault(known[1], frame.f_globals)
         index = known[1]
         if index is not None and not _has_line(self._trace.sources[index], line):  # of a long text only a part is kept
             row = _read_source(code, line)
@@ -125,6 +149,23 @@ def _read_file(filename: str) -> SourceRow | None:
     if not lines or len(lines) > MAX_LINES:
         return None
     return SourceRow(shorten_filename(filename), 1, "".join(lines), True)
+
+
+def _read_definition(definition: Definition, kept: list[SourceRow]) -> SourceRow | None:
+    """Return the text of a function or class; None if it is kept or too long, or Python does not have it."""
+    filename, name = definition.code.co_filename, definition.class_name
+    file, lines = shorten_filename(filename), linecache.getlines(filename)
+    near = [row for row in kept if row.file == file]
+    if any(row.whole for row in near):
+        return None
+    heads = (number for number, line in enumerate(lines, 1) if re.match(rf"\s*class {name}\b", line))
+    first = next(heads, 0) if name else definition.code.co_firstlineno
+    if not 0 < first <= len(lines):
+        return None
+    length = _count_block_lines(lines[first - 1 :])
+    is_kept = any(row.line < first + length and first < row.line + row.text.count("\n") for row in near)
+    text = "".join(lines[first - 1 : first - 1 + length])
+    return None if is_kept or length > MAX_LINES else SourceRow(file, first, text, False)
 
 
 def _count_block_lines(lines: list[str]) -> int:

@@ -25,7 +25,9 @@ _NOT_REPARAMETERISED = frozenset({
     "Bernoulli", "Binomial", "Categorical", "Geometric", "LKJCholesky", "MixtureSameFamily", "Multinomial",
     "NegativeBinomial", "OneHotCategorical", "Poisson", "VonMises",
 })  # fmt: skip
-_LEAVING = re.compile(r"\b(item|tolist|numpy|float|tensor|as_tensor|from_numpy)\(")
+_LEAVING = re.compile(r"\b((item|tolist|numpy|tensor|as_tensor|from_numpy)|(?<!\.)float)\(")
+_CONVERSIONS = frozenset({"item", "tolist", "numpy", "tensor", "as_tensor", "from_numpy", "array", "asarray"})
+"""The functions and methods that make numbers of tensors, or tensors of numbers; beside ``float``."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Statement = TypeVar("Statement", bound=ast.stmt)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
@@ -45,6 +47,16 @@ KNOWN_CALLS = frozenset({
     "values", "view", "zero_grad", "zip",
 })  # fmt: skip
 """Functions and methods that cut nothing."""
+TENSOR_METHODS = frozenset({
+    "addmm", "amax", "amin", "bfloat16", "bmm", "broadcast_to", "clamp_max", "clamp_min", "clip", "cos", "cpu", "cuda",
+    "cumprod", "cumsum", "div", "dot", "element_size", "erf", "expand_as", "expm1", "flip", "half", "index_select",
+    "is_contiguous", "log10", "log1p", "log2", "log_softmax", "logsumexp", "masked_fill", "masked_select", "maximum",
+    "median", "minimum", "mm", "movedim", "mv", "narrow", "neg", "numel", "outer", "pin_memory", "prod", "reciprocal",
+    "repeat_interleave", "requires_grad_", "reshape_as", "retain_grad", "roll", "rsqrt", "scatter_add", "sin", "square",
+    "std", "sub", "swapaxes", "topk", "tril", "triu", "type_as", "unbind", "unflatten", "unfold", "var",
+    "view_as",
+})  # fmt: skip
+"""Methods of a tensor that cut nothing, and whose names other objects seldom use; the program may define them."""
 
 
 class CuttingCode(NamedTuple):
@@ -107,9 +119,9 @@ def list_other_calls(
         modules: line → the names of the modules that were called there: what these calls do was recorded.
         defined: the names of functions of the program, which are no library's even if they have such a name.
 
-    >>> texts = ("y = pool.query(net(x))", "y = net(x).detach()", "y = norm(net(x))")
-    >>> [list_other_calls(text, 1, Lines(1, 1), {1: {"net"}}, {"norm"}) for text in texts]
-    [['pool.query'], [], ['norm']]
+    >>> texts = ("y = pool.query(net(x))", "y = net(x).data.cpu()", "y = norm(net(x))", "y = pool.roll(net(x))")
+    >>> [list_other_calls(text, 1, Lines(1, 1), {1: {"net"}}, {"norm", "self.roll"}) for text in texts]
+    [['pool.query'], [], ['norm'], ['pool.roll']]
     """
     tree, shift = parse_source(text), first_line - 1
     names: dict[int, list[str]] = {}
@@ -142,16 +154,39 @@ def _is_known(function: str, modules: Container[str], defined: Container[str]) -
     if last in modules or function in defined:
         return last in modules
     is_known = last in KNOWN_CALLS or last in CUTTING_METHODS or last in CUTTING_FUNCTIONS
+    if last in TENSOR_METHODS and len(names) > 1:
+        is_known = last not in defined and f"self.{last}" not in defined
     return is_known or (bool(names) and names[0] in KNOWN_ROOTS)
 
 
 def leaves_torch(text: str) -> bool:
     """Whether code that can cut goes through numbers of Python or numpy.
 
-    >>> leaves_torch("loss.item()"), leaves_torch("x.detach()")
-    (True, False)
+    >>> [leaves_torch(text) for text in ("loss.item()", "float(loss)", "x.detach().float()")]
+    [True, True, False]
     """
     return _LEAVING.search(text) is not None
+
+
+def converts(tree: ast.Module, line: int, sentence: str) -> bool:
+    """Return whether a line makes numbers of Python or numpy from the result of code that a sentence names.
+
+    >>> texts = ("torch.tensor(x.detach().tolist())", "np.asarray(x.detach())", "f(x.detach().float(), y.item())")
+    >>> [converts(parse_source(text), 1, "x.detach() returns a tensor without a graph.") for text in texts]
+    [True, True, False]
+    """
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_conversion(node))
+    around = (call for call in calls if call.lineno <= line <= (call.end_lineno or 0))
+    return any(ast.unparse(part) in sentence for call in around for part in _cutting_nodes(call))
+
+
+def _is_conversion(call: ast.Call) -> bool:
+    return get_last_name(call.func) in _CONVERSIONS or _makes_float(call)
+
+
+def _makes_float(call: ast.Call) -> bool:
+    """Return whether a call makes a number of Python: ``float(x)``, not ``x.float()``."""
+    return isinstance(call.func, ast.Name) and call.func.id == "float"
 
 
 def has_only_reparameterised(texts: Iterable[str]) -> bool:
@@ -205,7 +240,7 @@ def _reaches_unnamed(node: ast.expr) -> bool:
     return not _REACHING.isdisjoint((name, name.removeprefix("_")))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=128)
 def parse_source(text: str) -> ast.Module:
     """Parse the text of a function or of a file; an empty module if that fails."""
     try:
@@ -230,8 +265,7 @@ def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = get_last_name(node.func)
-            is_number = name == "float" and isinstance(node.func, ast.Name)
-            is_function = is_number or name in CUTTING_FUNCTIONS
+            is_function = _makes_float(node) or name in CUTTING_FUNCTIONS
             if (is_function and not _has_only_constants(node)) or name in CUTTING_METHODS:
                 yield node
         elif isinstance(node, ast.Attribute) and node.attr == "data":

@@ -4,7 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.cutting_code import has_only_reparameterised, leaves_torch
+from hookviz.analysis.findings.parameters.cutting_code import (
+    converts,
+    has_only_reparameterised,
+    iter_trees,
+    leaves_torch,
+)
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.places import CUTS, FOLLOW_OPS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
 from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
@@ -85,6 +90,7 @@ _LEAVES_TORCH = N_(
     "Numbers of Python and numpy, and new tensors made from them, have no graph: look whether the loss goes through "
     "that code, and compute it with tensors instead."
 )
+_REMOVE = N_("Remove the cut, unless it is there to stop gradients.")
 _ADVICE = {
     "hook": N_("Return None from the hook, or an output that keeps its graph."),
     "checkpoint": N_("Use checkpoint(..., use_reentrant=False), or give the checkpoint an input that requires grad."),
@@ -115,7 +121,7 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
     if place.key in ("between", "inside") and place.code is None and not follows:
         return _(FOLLOW_OPS)
     if place.key in CUTS and place.is_proven and place.key not in _ADVICE:
-        return _("Remove the cut, unless it is there to stop gradients.")
+        return _(_LEAVES_TORCH if _converts(trace, place) else _REMOVE)
     if place.key == "unused":
         unused = N_("No op that cuts was seen on the way: look whether the forward uses them.")
         return _(unused if follows else FOLLOW_OPS)
@@ -127,6 +133,15 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
         guess = "" if place.code is None else _("Remove the cut, if that line is it.")
         return join_sentences([guess, _(FOLLOW_OPS)])
     return _(_ADVICE[place.key]) if place.key in _ADVICE else ""
+
+
+def _converts(trace: TraceData, place: Place) -> bool:
+    """Return whether the line of a place makes numbers of a tensor: without the cut it would have no graph either."""
+    if place.code is None:
+        return False
+    file, line = place.code
+    trees = iter_trees(trace, file)
+    return any(converts(tree, line - source.line + 1, place.sentence) for source, tree in trees)
 
 
 def _read_around(trace: TraceData, code: CodePlace | None) -> list[str]:

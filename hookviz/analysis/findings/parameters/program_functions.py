@@ -32,11 +32,16 @@ class ProgramFunctions:
             for function in _list_functions(parse_source(source.text), index, source.line - 1):
                 found.setdefault((source.file, function.lines.first), function)
         self._functions = list(found.values())
-        self.names = {function.name for function in self._functions}
+        names = {function.name for function in self._functions}
+        imported = (one for source in sources for one in _list_renamed(parse_source(source.text)))
+        self._renamed = {new: name for new, name in imported if name in names and new not in names}
+        """The name that an import gives to a function → its own."""
+        self.names = names | self._renamed.keys()
         """How code calls them."""
 
     def find(self, name: str) -> Function | None:
         """Return the function that code calls by a name, such as ``f``, ``self.f`` or ``other.f``; None if unclear."""
+        name = self._renamed.get(name, name)
         last = name.rpartition(".")[2]
         found = [function for function in self._functions if function.name in (last, f"self.{last}")]
         exact = [function for function in found if function.name == name]
@@ -115,6 +120,12 @@ class ProgramFunctions:
         names = next(([one.arg for one in node.args.args] for node in ends if function.name.endswith(node.name)), [])
         names = names[1:] if function.owner else names
         return names[position] if position < len(names) else None
+
+
+def _list_renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield new and own name of what is imported with ``from module import name as new``."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return ((one.asname, one.name) for node in imports for one in node.names if one.asname is not None)
 
 
 def _list_functions(tree: ast.Module, source: int, shift: int) -> Iterator[Function]:
