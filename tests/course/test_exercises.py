@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.nn.modules.module import _global_forward_pre_hooks
 
 from hookviz.course import Verdict, check
 from hookviz.course.exercises import JUDGES, SHARED_FEEDBACK, feedback_texts
@@ -19,6 +20,7 @@ from tests.course.answers.lesson07 import safe_log
 from tests.course.answers.lesson08 import weights
 from tests.course.answers.lesson12 import with_hook
 from tests.course.answers.lesson13 import keeps_the_second_row, patches, patches_from_the_place_on
+from tests.course.answers.lesson14 import FORGOTTEN_EVAL_WITH_THE_SAME_REASON
 
 NUMBERS = [exercise for exercise, wrong in WRONG.items() if isinstance(wrong[0], int)]
 """The exercises that ask for a number."""
@@ -95,6 +97,13 @@ def test_equivalent_forms_of_the_right_answer_are_accepted(exercise: str, answer
 def test_a_rounded_number_gets_advice_about_digits_and_half_a_point() -> None:
     verdict = check("07.1", 0.0156)
     assert not verdict.right and "Give all digits" in verdict.reason and verdict.score == 0.5
+
+
+@pytest.mark.parametrize("reason", FORGOTTEN_EVAL_WITH_THE_SAME_REASON)
+def test_wrong_ways_to_find_a_forgotten_eval_that_share_a_reason_all_get_it(reason: str) -> None:
+    for answer in FORGOTTEN_EVAL_WITH_THE_SAME_REASON[reason]:
+        assert reason in check("14.3", answer).reason
+    assert not _global_forward_pre_hooks
 
 
 # -- answers of another kind
