@@ -178,7 +178,7 @@ LESSONS: dict[str, list[Question]] = {
         Question("c63", (29,)),
     ],
     "14": [
-        Question("c10", words=r"about ten epochs|[Oo]verfitting\*\*|rises, but"),
+        Question("c10", words=r"about ten epochs|jumps from"),
         Question("c09i", words=r"[Tt]he one with the smallest"),
         Question("c69q", (6,), r"[Ww]ith six|cannot tell"),
         Question("c71", (13.5,)),
