@@ -179,7 +179,7 @@ LESSONS: dict[str, list[Question]] = {
     ],
     "14": [
         Question("c10", words=r"about ten epochs|jumps from"),
-        Question("c09i", words=r"[Tt]he one with the smallest"),
+        Question("c09i", words=r"The last line but one"),
         Question("c69q", (6,), r"[Ww]ith six|cannot tell"),
         Question("c71", (13.5,)),
         Question("c66", (1,), r"looking can change", given=("c66",), check="14.2"),
