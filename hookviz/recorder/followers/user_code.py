@@ -70,7 +70,9 @@ class UserCode(Follower):
         most = len(self._trace.sources) + MAX_DEFINITIONS
         for text, variables in waiting:  # grows meanwhile
             for definition in list_definitions(text, variables):
-                row = None if len(self._trace.sources) == most else _read_definition(definition, self._trace.sources)
+                if len(self._trace.sources) == most:
+                    return
+                row = _read_definition(definition, self._trace.sources)
                 if row is not None:
                     self._add(row)
                     waiting.append((row.text, definition.variables))

@@ -25,9 +25,10 @@ _NOT_REPARAMETERISED = frozenset({
     "Bernoulli", "Binomial", "Categorical", "Geometric", "LKJCholesky", "MixtureSameFamily", "Multinomial",
     "NegativeBinomial", "OneHotCategorical", "Poisson", "VonMises",
 })  # fmt: skip
-_LEAVING = re.compile(r"\b((item|tolist|numpy|tensor|as_tensor|from_numpy)|(?<!\.)float)\(")
-_CONVERSIONS = frozenset({"item", "tolist", "numpy", "tensor", "as_tensor", "from_numpy", "array", "asarray"})
+_CONVERSIONS = ("item", "tolist", "numpy", "tensor", "as_tensor", "from_numpy")
 """The functions and methods that make numbers of tensors, or tensors of numbers; beside ``float``."""
+_LEAVING = re.compile(rf"\b(({'|'.join(_CONVERSIONS)})|(?<!\.)float)\(")
+_NUMPY_CONVERSIONS = ("array", "asarray")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Statement = TypeVar("Statement", bound=ast.stmt)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
@@ -181,7 +182,7 @@ def converts(tree: ast.Module, line: int, sentence: str) -> bool:
 
 
 def _is_conversion(call: ast.Call) -> bool:
-    return get_last_name(call.func) in _CONVERSIONS or _makes_float(call)
+    return get_last_name(call.func) in (*_CONVERSIONS, *_NUMPY_CONVERSIONS) or _makes_float(call)
 
 
 def _makes_float(call: ast.Call) -> bool:

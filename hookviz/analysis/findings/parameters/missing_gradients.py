@@ -1,18 +1,20 @@
 """The parameters that got no gradient, and where the graph is cut."""
 
+import ast
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.cutting_code import (
+    FUNCTIONS,
     converts,
+    find_innermost,
     has_only_reparameterised,
     iter_trees,
     leaves_torch,
 )
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
 from hookviz.analysis.findings.parameters.places import CUTS, FOLLOW_OPS, LIKELY_PLACES, Place, PlaceFinder, follows_ops
-from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
 from hookviz.support.messages import MAX_NAMED, N_, _, join_first, join_list, join_sentences
 from hookviz.support.source_code import CodePlace, describe_place
 from hookviz.trace import MODULE_HOOK_KINDS, CutKind, CutRow, Hook, MissingRow, TraceData
@@ -146,9 +148,12 @@ def _converts(trace: TraceData, place: Place) -> bool:
 
 def _read_around(trace: TraceData, code: CodePlace | None) -> list[str]:
     """Return the text of the function around a line; the whole recorded program if it is in none."""
-    functions = ProgramFunctions(trace.sources)
-    around = None if code is None else functions.find_around_line(code.file, code.line)
-    return [source.text for source in trace.sources] if around is None else [functions.read(around)]
+    texts = [source.text for source in trace.sources]
+    if code is None:
+        return texts
+    found = (find_innermost(tree, FUNCTIONS, code.line - row.line + 1) for row, tree in iter_trees(trace, code.file))
+    around = next((function for function in found if function is not None), None)
+    return texts if around is None else [ast.unparse(around)]
 
 
 def _find_rows(trace: TraceData) -> list[tuple[list[str], Place]]:

@@ -60,16 +60,8 @@ class ProgramFunctions:
 
     def find_around(self, source: int, line: int) -> Function | None:
         """Return the innermost function around a line of a source."""
-        return self.find_around_line(self._sources[source].file, line)
-
-    def find_around_line(self, file: str | None, line: int) -> Function | None:
-        """Return the innermost function around a line of a file."""
-        return max(self._list_around(file, line), key=lambda function: function.lines.first, default=None)
-
-    def read(self, function: Function) -> str:
-        """Return the text of a function."""
-        row = self._sources[function.source]
-        return "\n".join(row.text.splitlines()[function.lines.first - row.line : function.lines.last - row.line + 1])
+        around = self._list_around(self._sources[source].file, line)
+        return max(around, key=lambda function: function.lines.first, default=None)
 
     def _list_around(self, file: str | None, line: int) -> list[Function]:
         in_file = (function for function in self._functions if self._sources[function.source].file == file)
