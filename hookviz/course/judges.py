@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 from torch.utils.hooks import RemovableHandle
 
 from hookviz.analysis.questions.grading import read_numbers
@@ -213,6 +214,11 @@ def call_backward_hook(hook: Any, *given: Any) -> tuple[Any, Feedback | None]:
     if not isinstance(result, tuple):
         return None, Feedback("bare")
     return result, Feedback("both") if result and isinstance(result[0], tuple) else None
+
+
+def has_forward_hook(module: nn.Module) -> bool:
+    """Return whether a module itself, without those inside it, has a forward hook or a forward pre-hook."""
+    return bool(module._forward_pre_hooks or module._forward_hooks)
 
 
 def list_tensors(value: Any) -> list[torch.Tensor]:

@@ -11,6 +11,7 @@ from hookviz.course.judges import (
     as_float,
     call_safely,
     check_callable,
+    has_forward_hook,
     ignore_rounding,
     is_comparable,
     judge_number,
@@ -201,7 +202,7 @@ def _judge_features(features: Any, expected: torch.Tensor) -> Feedback | None:
 
 def _judge_traces(model: nn.Module) -> Feedback | None:
     """Feedback if the learner's function has left something behind on the model, which was in training mode."""
-    if any(module._forward_hooks or module._forward_pre_hooks for module in model.modules()):
+    if any(map(has_forward_hook, model.modules())):
         return Feedback("hook_left")
     if not all(module.training for module in model.modules()):
         return Feedback("mode_left")

@@ -13,6 +13,7 @@ from hookviz.course.judges import (
     call_safely,
     check_callable,
     check_parameters,
+    has_forward_hook,
     is_comparable,
     judge_number,
 )
@@ -218,7 +219,7 @@ def _judge_head_finder(answer: Any) -> Feedback:
         return Feedback("pairs")
     if found != INDUCTION_HEADS:
         return _explain_heads(found)
-    left = any(module._forward_hooks or module._forward_pre_hooks for module in net.modules())
+    left = any(map(has_forward_hook, net.modules()))
     return Feedback("left" if left else "right")
 
 

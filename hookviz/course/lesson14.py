@@ -14,6 +14,7 @@ from hookviz.course.judges import (
     as_float,
     call_safely,
     check_callable,
+    has_forward_hook,
     ignore_rounding,
     judge_number,
     limit_lines,
@@ -127,7 +128,7 @@ class _ObservedRun:
         """Train ``net``, and validate three times: with ``block``, ``drop`` and ``block`` in training mode."""
         self.calls += 1
         self.with_gradients &= torch.is_grad_enabled()
-        self.hooked = {name for name, module in net.named_modules() if _has_hook(module) or _global_hooks()}
+        self.hooked = {name for name, module in net.named_modules() if has_forward_hook(module) or _global_hooks()}
         self.look_at_modes(net)
         self.set_modes(net, training=True)
         net(torch.ones(2, 4))
@@ -158,10 +159,6 @@ def _list_modes(net: nn.Module) -> list[bool]:
     return [module.training for module in net.modules()]
 
 
-def _has_hook(module: nn.Module) -> bool:
-    return bool(module._forward_pre_hooks or module._forward_hooks)
-
-
 def _global_hooks() -> list[int]:
     """The numbers of the forward hooks that are registered for all modules."""
     return [*torch_module._global_forward_pre_hooks, *torch_module._global_forward_hooks]
@@ -185,7 +182,7 @@ def _call_with_run(answer: Any, watched: _ObservedRun) -> tuple[Any, str, bool]:
     for number in left_over:
         torch_module._global_forward_pre_hooks.pop(number, None)
         torch_module._global_forward_hooks.pop(number, None)
-    return names, error, bool(left_over) or any(map(_has_hook, net.modules()))
+    return names, error, bool(left_over) or any(map(has_forward_hook, net.modules()))
 
 
 def _judge_forgotten_eval(answer: Any) -> Feedback:

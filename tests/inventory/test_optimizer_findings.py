@@ -171,6 +171,11 @@ NEW_HEAD = "net[2] = nn.Linear(4, 2)"
 NEW_NET = "net = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))"
 HEAD_ALONE = {"setup": "net[0].requires_grad_(False)", "optimizer": "SGD(net[2].parameters(), lr=0.1)  # here"}
 LARGE = "nn.Linear(3, 20_000)"
+BY_HAND = {
+    "optimizer": "SGD([nn.Parameter(torch.zeros(1))], lr=0.1)",
+    "clear": "net.zero_grad()",
+    "step": EACH + "parameter.data -= 0.1 * parameter.grad\noptimizer.step()",
+}
 TWO_PARTS = {
     "setup": "body = SGD(net[0].parameters(), lr=0.1)",
     "optimizer": "SGD(net[2].parameters(), lr=0.1)  # here",
@@ -716,17 +721,8 @@ HEALTHY = {
         after="if step % 3 == 2:\n    second.step()\n    second.zero_grad()",
         steps=6,
     ),
-    "update by hand beside an optimizer for its rate": write(
-        optimizer="SGD([nn.Parameter(torch.zeros(1))], lr=0.1)",
-        clear="net.zero_grad()",
-        step=EACH + "parameter.data -= 0.1 * parameter.grad\noptimizer.step()",
-    ),
-    "update of a large model by hand beside an optimizer for its rate": write(
-        net=LARGE,
-        optimizer="SGD([nn.Parameter(torch.zeros(1))], lr=0.1)",
-        clear="net.zero_grad()",
-        step=EACH + "parameter.data -= 0.1 * parameter.grad\noptimizer.step()",
-    ),
+    "update by hand beside an optimizer for its rate": write(**BY_HAND),
+    "update of a large model by hand beside an optimizer for its rate": write(net=LARGE, **BY_HAND),
     "scores beside a model": write(**MASTERS, before="loss = loss + sum((one - 1).square().sum() for one in masters)"),
     "copies that are written back": write(
         **MASTERS,

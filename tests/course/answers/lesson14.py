@@ -7,13 +7,14 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from tests.course.answers.common import raises
+from tests.course.answers.common import changed, raises
 
 KINDS = (nn.Dropout, nn.BatchNorm1d, nn.BatchNorm2d)
 Run = Callable[[Any], Any]
 
 
-def stop_epoch(losses: list[float], patience: int) -> int:
+STOP_EPOCH = """
+def stop_epoch(losses, patience):
     lowest, waited = float("inf"), 0
     for epoch, loss in enumerate(losses, 1):
         waited = 0 if loss < lowest else waited + 1
@@ -21,35 +22,13 @@ def stop_epoch(losses: list[float], patience: int) -> int:
         if waited == patience:
             return epoch
     return len(losses)
-
-
-def counts_rises(losses: list[float], patience: int) -> int:
-    waited = 0
-    for epoch in range(2, len(losses) + 1):
-        waited = 0 if losses[epoch - 1] < losses[epoch - 2] else waited + 1
-        if waited == patience:
-            return epoch
-    return len(losses)
-
-
-def never_begins_anew(losses: list[float], patience: int) -> int:
-    lowest, waited = float("inf"), 0
-    for epoch, loss in enumerate(losses, 1):
-        waited += loss >= lowest
-        lowest = min(lowest, loss)
-        if waited == patience:
-            return epoch
-    return len(losses)
-
-
-def takes_equals(losses: list[float], patience: int) -> int:
-    lowest, waited = float("inf"), 0
-    for epoch, loss in enumerate(losses, 1):
-        waited = 0 if loss <= lowest else waited + 1
-        lowest = min(lowest, loss)
-        if waited == patience:
-            return epoch
-    return len(losses)
+"""
+stop_epoch: Any = changed(STOP_EPOCH, "stop_epoch")
+counts_rises: Any = changed(STOP_EPOCH, "stop_epoch", ("min(lowest, loss)", "loss"))
+never_begins_anew: Any = changed(
+    STOP_EPOCH, "stop_epoch", ("= 0 if loss < lowest else waited + 1", "+= loss >= lowest")
+)
+takes_equals: Any = changed(STOP_EPOCH, "stop_epoch", ("loss < lowest", "loss <= lowest"))
 
 
 def waits_after_the_best_of_all(losses: list[float], patience: int) -> int:
