@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,9 @@ QUESTION = """\
 
 def main() -> int:
     """Make the handouts, and print what was made."""
-    pages = make_pages(folder_of(current_language(), TARGET), current_language())
+    language = current_language()
+    lessons = run_all(sorted(folder_of(language).glob("[0-9]*_*.ipynb")))
+    pages = make_pages(folder_of(language, TARGET), lessons, language)
     printed = print_pages(pages, find_browser())
     for path in printed or pages:
         print(path)
@@ -73,8 +75,12 @@ def main() -> int:
     return 0
 
 
-def make_pages(target: Path, language: str = "en") -> list[Path]:
-    """Write the pages in a language into ``target``, and return their paths."""
+def make_pages(target: Path, lessons: Mapping[Path, Any], language: str = "en") -> list[Path]:
+    """Write the pages in a language into ``target``, with a worksheet for each of these lessons that ran.
+
+    Returns:
+        their paths.
+    """
     target.mkdir(parents=True, exist_ok=True)
     for file in SOURCE.iterdir():
         shutil.copy(file, target)
@@ -82,7 +88,7 @@ def make_pages(target: Path, language: str = "en") -> list[Path]:
     if language != "en":
         text = translate_html(pages[0].read_text(encoding="utf-8"), read_translations(language).translate)
         pages[0].write_text(text.replace('lang="en"', f'lang="{LANGUAGE_TAGS[language]}"'), encoding="utf-8")
-    for lesson, notebook in run_all(sorted(folder_of(language).glob("[0-9]*_*.ipynb"))).items():
+    for lesson, notebook in lessons.items():
         page = target / f"worksheet_{lesson.name[:2]}.html"
         page.write_text(make_worksheet(notebook, language), encoding="utf-8")
         pages.append(page)

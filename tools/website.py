@@ -132,11 +132,12 @@ def write_source(source: Path, ran: Mapping[Path, Any], language: str = "en") ->
     for folder in ("notebooks", "files"):
         (source / folder).mkdir()
     shutil.copytree(ROOT / "images", source / "images", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    make_pages(source / "extra" / "handouts", language)
+    lessons = {path: notebook for path, notebook in ran.items() if is_lesson(path)}
+    make_pages(source / "extra" / "handouts", lessons, language)
     if language != "en":
         translate_pages(source, language)
     write_pages(source, folder_of(language), language)
-    names = {path.name[:2]: path.name for path in ran if is_lesson(path)}
+    names = {path.name[:2]: path.name for path in lessons}
     for page in source.glob("*.md"):
         text = page.read_text(encoding="utf-8").replace("](../images/", "](images/")
         page.write_text(link_lessons(text, names), encoding="utf-8")
