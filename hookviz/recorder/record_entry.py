@@ -202,7 +202,18 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    options = RecordOptions(models, names, every, keep, until, on_trouble, statistics, cuts, histograms, compiled)
+    options = RecordOptions(
+        models=models,
+        names=names,
+        every=every,
+        keep=keep,
+        until=until,
+        on_trouble=on_trouble,
+        statistics=statistics,
+        cuts=cuts,
+        histograms=histograms,
+        compiled=compiled,
+    )
     return RecordBlock(options)
 
 

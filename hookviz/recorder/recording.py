@@ -51,6 +51,7 @@ class Recording:
         """Whether it ends as soon as the program begins a recording of its own, as that of the command line does."""
         self.has_given_way = False
         self._is_closed = False
+        # Each follower is made after those that it asks. No event depends on the order in which they are told of it.
         followers = self.followers = Followers(self.session)
         self.calls = CallTracker(self.session, models, followers)
         self.edits = followers.add(GradientEdits(trace))
