@@ -99,7 +99,7 @@ class _SeveralRuns:
         self._traces = [trace for trace, _ignored in aligned]
         self._steps: list[list[Step]] = [list(trace.steps[:MAX_STEPS]) for trace in self._traces]
         switched = {row for _ignored, ids in aligned for row, hook_id in ids.items() if hook_id in switches}
-        rows = sorted(switched.union(*(trace.lookup.hooks_of_steps for trace in self._traces)))
+        rows = sorted(switched.union(*(trace.lookup.hooks_that_ran for trace in self._traces)))
         self._hooks = {row: index for index, row in enumerate(rows)}
         self._scenes = [
             _scenes(trace, ids, variant.absent_hook_text)

@@ -69,7 +69,7 @@ class TraceContent:
         self.is_large = is_long or not small.are_small
         """Whether it has too many steps, passes or boxes to be sent and shown at once."""
         self._pictures: SceneViews | GroupedViews = GroupedViews(trace, self._reasons) if self.is_large else small
-        self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
+        self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_that_ran)}
         self._code = CodeTexts()
         self._effects = HookEffects(trace)
         self._step_texts = StepTexts(Explainer(trace), self._effects, self._code.add(diagnosis.lines))
