@@ -96,7 +96,7 @@ class StepLines:
         if row.text is None or row.line is None:
             return None
         name = self._trace.hook(hook).label
-        line = row.mark or row.line
+        line = row.return_line or row.line
         for index, source in enumerate(self.sources):
             if source.file == row.file and _contains(source, row.line, row.text):
                 return _say_line(index, line, N_("Line {line}: the hook {name}."), name=name)

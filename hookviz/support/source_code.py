@@ -39,7 +39,7 @@ class Source(NamedTuple):
     """The first line of the function in ``file``, counted from 1."""
     text: str | None
     """The source text; None if Python has none (a built-in, a lambda typed into a REPL)."""
-    mark: int | None
+    return_line: int | None
     """The line of its ``return``, if it has exactly one."""
     held: tuple[HeldValue, ...] = ()
     """What it holds that may tell it from other functions made of the same text: (variable, value)."""
@@ -117,7 +117,7 @@ def describe_function(function: Callable[..., Any]) -> Source:
     """Find the source of ``function``. It never raises, not even for objects that raise when they are inspected.
 
     >>> describe_function(print)
-    Source(name='print', file=None, line=None, text=None, mark=None, held=())
+    Source(name='print', file=None, line=None, text=None, return_line=None, held=())
     >>> describe_function(functools.partial(print, 1)).name
     'partial(print)'
     """
