@@ -17,9 +17,9 @@ def unpack_chunk(content: Content, name: str) -> Any:
     return unpack(part) if isinstance(part, str) else part
 
 
-def outline(content: Content, run: int = 0) -> Any:
-    """Return the outline of a run: the columns that the player gets for all steps at the start."""
-    sent = content["runs"][run]["outline"]
+def overview(content: Content, run: int = 0) -> Any:
+    """Return the overview of a run: the columns that the player gets for all steps at the start."""
+    sent = content["runs"][run]["overview"]
     return unpack(sent) if isinstance(sent, str) else sent
 
 
@@ -29,13 +29,13 @@ def shown_steps(content: Content, run: int = 0) -> list[Shown]:
     ``on`` lists the highlighted elements, ``texts`` maps elements to new texts, and ``picture`` is the index of the
     step's picture in the content.
     """
-    step_columns = outline(content, run)
+    step_columns = overview(content, run)
     words = all_words(content)
     places = content["runs"][run]["word_indices"] or range(len(step_columns["kind"]))
     views = [unpack_chunk(content, name) for name in step_columns["views"]]
     shown = []
     for step, place in enumerate(places):
-        view = views[step_columns["picture"][step]]
+        view = views[step_columns["view"][step]]
         shown.append(
             {
                 **{name: step_columns[name][step] for name in ("kind", "glyph", "norm")},

@@ -32,7 +32,7 @@ class StepLines:
         """The texts: those of the trace, and those of hooks that are defined elsewhere."""
         self._passes = {row.pass_id: row for row in trace.lines if row.pass_id is not None}
         self._calls = {row.call: row for row in trace.lines if row.call is not None}
-        self._hooks = {index: self._find_hook(index) for index in trace.lookup.hooks_of_steps}
+        self._hooks = {index: self._find_hook(index) for index in trace.lookup.hooks_that_ran}
         self._programs: dict[int, Program | None] = {}
         self._assigned: dict[tuple[LineRow, str], tuple[int, int] | None] = {}
 
@@ -96,7 +96,7 @@ class StepLines:
         if row.text is None or row.line is None:
             return None
         name = self._trace.hook(hook).label
-        line = row.mark or row.line
+        line = row.return_line or row.line
         for index, source in enumerate(self.sources):
             if source.file == row.file and _contains(source, row.line, row.text):
                 return _say_line(index, line, N_("Line {line}: the hook {name}."), name=name)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from hookviz.support.columns import count_columns, find_terminal_width, pad, truncate, wrap
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import describe_type, make_printable
+from hookviz.support.terminal_text import find_terminal_width, measure_width, pad, truncate, wrap
 from hookviz.trace import HOOK_KINDS, Step, TraceData
 from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.hooks import name_of_effect
@@ -235,7 +235,7 @@ class _Writer:
         """Name what a step is about: with its hook, and for a node the module that made it."""
         if step.hook is not None:
             return _("{hook} on {on}").format(hook=step.hook.label, on=step.on)
-        around = self._trace.lookup.hooks_around.get(step.index)
+        around = self._trace.lookup.steps_around_updates.get(step.index)
         if around is not None:  # this hook has its line after those of what it did
             hook = self._name_subject(self._trace.steps[around], None)
             return _("{on} in {module}").format(on=step.on, module=hook)
@@ -252,7 +252,7 @@ class _Writer:
         The place of a hook is shortened first, since its end says most; then the wider one of name and change.
         """
         columns = zip(self._head, *(row.cells for row in self._rows), strict=True)
-        widths = [min(max(map(count_columns, column)), self._width) for column in columns]
+        widths = [min(max(map(measure_width, column)), self._width) for column in columns]
         name, change, where = range(len(widths) - 3, len(widths))
         surplus = sum(widths) + len(_GAP) * (len(widths) - 1) - self._width
         while surplus > 0:
@@ -271,7 +271,7 @@ class _Writer:
         texts += [pad(truncate(text, width), width) for text, width in zip(others, middle, strict=True)]
         if len(where) > last:
             where = f"…{where[1 - last :]}"  # the end of a path says more than its start
-        self.has_shortened |= any(count_columns(cell) > width for cell, width in zip(cells, widths, strict=True))
+        self.has_shortened |= any(measure_width(cell) > width for cell, width in zip(cells, widths, strict=True))
         return _GAP.join([*texts, where]).rstrip()
 
 

@@ -45,7 +45,7 @@ class Displayable:
 
         write_atomically(render_page(make_editions(self.content, check_languages(languages)), title), path)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_ignored: Any) -> dict[str, Any]:
         from hookviz.player.html_page import render_output
 
         return {"text/html": render_output(self.content()), "text/plain": repr(self)}

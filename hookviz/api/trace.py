@@ -209,7 +209,7 @@ class Trace(TracePlots, TraceAnalyses, TraceListings, Displayable):
         film = Film(self._data, choose_steps(self._data, steps), width, seconds, dark)
         write_atomically(encode_animation(film, path), path)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_ignored: Any) -> dict[str, Any]:
         from hookviz.player.html_page import mimebundle
 
         return mimebundle(self._data)

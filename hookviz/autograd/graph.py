@@ -62,14 +62,14 @@ def reachable_nodes(roots: Iterable[Node]) -> list[Node]:
     heapq.heapify(heap)
     visited: dict[int, Node] = {}
     while heap:
-        _, _, depth, node = heapq.heappop(heap)
+        _number, _place, depth, node = heapq.heappop(heap)
         if id(node) in visited:
             continue
         visited[id(node)] = node
         if depth > MAX_DEPTH:
             release(list(visited.values()))
             raise TooDeep
-        for following, _ in node.next_functions:
+        for following, _input in node.next_functions:
             if following is not None and id(following) not in visited:
                 heapq.heappush(heap, (-following._sequence_nr(), next(order), depth + 1, following))
     return list(visited.values())

@@ -324,6 +324,8 @@ switch_profiler = _function("torch.autograd._enable_record_function", "2.0", "va
 """Whether the profiler records what runs: off while hookviz computes."""
 PROFILER_STARTS = _attribute("torch.autograd.profiler", "_run_on_profiler_start", "2.2", "values")
 """Torch calls it by name before it starts a profiler."""
+PYTHON_TRACER = "TraceContext"
+"""The class of what torch gives to ``sys.setprofile`` while a profiler follows each Python call of a thread."""
 StorageWeakRef = _class("torch.multiprocessing.reductions.StorageWeakRef", "2.0", "calls")
 """Recognises a storage whose tensor may be gone, without keeping its numbers."""
 is_functorch_tensor = _function("torch._C._functorch.is_functorch_wrapped_tensor", "2.0", "values")
@@ -443,3 +445,5 @@ _attribute(f"{FSDP}._init_utils._init_runtime_state", "_sync_gradients", "2.0", 
 # -- scaled losses
 
 _attribute("torch.amp.grad_scaler.GradScaler", "_per_optimizer_states", "2.3", "scaler")
+FOUND_INF = "found_inf_per_device"
+"""The entry of such a state with a flag for each device."""

@@ -4,8 +4,8 @@ import argparse
 from typing import NamedTuple
 
 from hookviz.command_line.console import AddParser, Command
-from hookviz.support.columns import count_columns, pad
 from hookviz.support.messages import N_, _
+from hookviz.support.terminal_text import measure_width, pad
 
 
 class Entry(NamedTuple):
@@ -44,7 +44,7 @@ def make_overview() -> str:
     >>> print(make_overview().splitlines()[2])
     hookviz run --record pass.json train.py  # record a script, and print what is wrong
     """
-    width = max(count_columns(entry.example) for entry in COMMANDS.values())
+    width = max(measure_width(entry.example) for entry in COMMANDS.values())
     lines = [f"{pad(entry.example, width)}  # {_(entry.about)}" for entry in COMMANDS.values()]
     more = _("A command with --help lists its options, such as hookviz run --help.")
     return "\n".join([_("hookviz shows what PyTorch's hooks do."), "", *lines, "", more])

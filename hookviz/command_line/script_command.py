@@ -19,8 +19,8 @@ from hookviz.trace.trace import describe_counts
 if TYPE_CHECKING:
     from hookviz.recorder.record_entry import RecordBlock
 
-RECORD_OPTIONS = ("every", "keep", "until", "on_trouble", "statistics", "cuts", "compiled")
-"""The options that ``run`` passes to ``hookviz.record``."""
+RECORD_OPTIONS = ("every", "keep", "until", "on_trouble", "statistics", "cuts", "histograms", "compiled")
+"""The options that ``run`` passes to ``hookviz.record``: all but the models and names, which a script makes."""
 
 
 def add_run_command(add_parser: AddParser) -> None:
@@ -116,6 +116,11 @@ def _add_record_options(command: argparse.ArgumentParser) -> None:
         "--cuts",
         action="store_true",
         help=_("follow each op, and name the line that cuts a parameter off from the loss"),
+    )
+    command.add_argument(
+        "--histograms",
+        action="store_true",
+        help=_("also read how the numbers of gradients, weights and outputs are distributed, for trace.plot"),
     )
     command.add_argument(
         "--compiled",

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hookviz.command_line.console import is_utf8, write_line
-from hookviz.support.columns import find_terminal_width, wrap
 from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
 from hookviz.support.table import Table
+from hookviz.support.terminal_text import find_terminal_width, wrap
 
 MIN_WIDTH = 40
 """The shortest longest line of a table, in columns."""

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import torch
@@ -15,7 +17,8 @@ from hookviz.course.verdict import Verdict
 from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
 
-LESSONS = [import_module(f"hookviz.course.lesson{number:02}") for number in range(1, 15)]
+_FILES = (module.name for module in iter_modules([str(Path(__file__).parent)]))
+LESSONS = [import_module(f"hookviz.course.{name}") for name in sorted(_FILES) if re.fullmatch(r"lesson\d+", name)]
 JUDGES: dict[str, Judge] = {exercise: judge for lesson in LESSONS for exercise, judge in lesson.JUDGES.items()}
 """Number of an exercise → function that judges an answer."""
 

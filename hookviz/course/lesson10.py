@@ -59,10 +59,7 @@ def _judge_register(answer: Any) -> Feedback:
     return Feedback("right" if list(hooks.values()) == [repr] else "not_removed")
 
 
-Through = Callable[..., Any]
-
-
-def _run_through(function: Through, seed: int) -> Any:
+def _run_through(function: Callable[..., Any], seed: int) -> Any:
     """Send a number through random hooks with ``function``; return the log of calls and the result, or the error."""
     choose, log = random.Random(seed), []
     hooks: engine.Hooks = OrderedDict()
@@ -88,25 +85,25 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (int, float)) else type(value).__name__
 
 
-def _drops(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+def _drops(hooks: engine.Hooks, value: Any, call: Callable[..., Any] = engine.call_hook) -> Any:
     for hook in list(hooks.values()):
         call(hook, value)
     return value
 
 
-def _lets_none_in(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+def _lets_none_in(hooks: engine.Hooks, value: Any, call: Callable[..., Any] = engine.call_hook) -> Any:
     for hook in list(hooks.values()):
         value = call(hook, value)
     return value
 
 
-def _takes_zero_for_none(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+def _takes_zero_for_none(hooks: engine.Hooks, value: Any, call: Callable[..., Any] = engine.call_hook) -> Any:
     for hook in list(hooks.values()):
         value = call(hook, value) or value
     return value
 
 
-def _gives_the_first_value(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+def _gives_the_first_value(hooks: engine.Hooks, value: Any, call: Callable[..., Any] = engine.call_hook) -> Any:
     result = value
     for hook in list(hooks.values()):
         returned = call(hook, value)
@@ -114,7 +111,7 @@ def _gives_the_first_value(hooks: engine.Hooks, value: Any, call: Through = engi
     return result
 
 
-def _stops(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+def _stops(hooks: engine.Hooks, value: Any, call: Callable[..., Any] = engine.call_hook) -> Any:
     for hook in list(hooks.values()):
         returned = call(hook, value)
         if returned is not None:
@@ -122,15 +119,15 @@ def _stops(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) ->
     return value
 
 
-def _ignores_call(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+def _ignores_call(hooks: engine.Hooks, value: Any, call: Callable[..., Any] = engine.call_hook) -> Any:
     return engine.through(hooks, value)
 
 
-def _calls_nothing(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+def _calls_nothing(hooks: engine.Hooks, value: Any, call: Callable[..., Any] = engine.call_hook) -> Any:
     return value
 
 
-def _goes_backwards(hooks: engine.Hooks, value: Any, call: Through = engine.call_hook) -> Any:
+def _goes_backwards(hooks: engine.Hooks, value: Any, call: Callable[..., Any] = engine.call_hook) -> Any:
     return engine.through(OrderedDict(reversed(hooks.items())), value, call)
 
 

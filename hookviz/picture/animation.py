@@ -12,8 +12,8 @@ from hookviz.picture.scene import Scene
 from hookviz.picture.styles import FONT, GREY, INK
 from hookviz.picture.svg import DARK_FILTER, escape_text, view_box
 from hookviz.support.atomic_files import to_path
-from hookviz.support.columns import wrap
 from hookviz.support.messages import _
+from hookviz.support.terminal_text import wrap
 from hookviz.trace import TraceData
 
 FORMATS: dict[str, tuple[str, dict[str, Any]]] = {

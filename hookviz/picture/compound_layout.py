@@ -28,10 +28,14 @@ PADDING = 14.0
 """Points between the outline of a frame and what is in it."""
 SPACING = 5.0
 """Points between the parts of a column."""
+INSET = SPACING + 2
+"""Points between the outline of a frame and its head, or the parts of a column."""
 APART = 16.0
 """Points between the arrows of gradients and one that keeps apart from them, where they meet the outline of a box."""
-JOINT = 16.0
-"""Points between a box and its second run, and the way of the line between them from their left ends."""
+SECOND_RUN_GAP = 16.0
+"""Points between a box and its second run below it."""
+JOINT_X = 16.0
+"""Points from the left ends of both to the line that joins them."""
 _GATE = Size(1, 1)
 """The size of a gate at which no hook stands."""
 WAY = 12.0
@@ -166,7 +170,9 @@ class _Sizes:
         own = self.own(member)
         if member.second_run is None:
             return own
-        return Size(max(own.width, self.least_width(member)), own.height + JOINT + self.own(member.second_run).height)
+        return Size(
+            max(own.width, self.least_width(member)), own.height + SECOND_RUN_GAP + self.own(member.second_run).height
+        )
 
     def least_width(self, member: Tile | Frame) -> float:
         """Return the width of the second run of a member: the member is as wide, so that arrows end at its outline."""
@@ -286,15 +292,15 @@ class CompoundLayout:
         (tile,) = frame.members
         assert isinstance(tile, Tile) and frame.header is not None
         parts = [part for part in (frame.header, frame.output_plate, tile.part, frame.input_plate) if part is not None]
-        width = max([*(part.width for part in parts), self._sizes.least_width(frame) - 2 * (SPACING + 2)])
-        plates, places, y = [], {}, SPACING + 2
+        width = max([*(part.width for part in parts), self._sizes.least_width(frame) - 2 * INSET])
+        plates, places, y = [], {}, INSET
         for part in parts:
             if part is tile.part:
-                places[tile.id] = (SPACING + 2, y)
+                places[tile.id] = (INSET, y)
             else:
-                plates.append(PlacedPart(part, SPACING + 2, y, width))
+                plates.append(PlacedPart(part, INSET, y, width))
             y += part.height + SPACING
-        size = Size(width + 2 * (SPACING + 2), y + 2)
+        size = Size(width + 2 * INSET, y + 2)
         return _Inside(size, places, plates, size.height / 2, size.height / 2, size.height / 2, {}, {})
 
     def _lay_out_members(self, frame: Frame) -> _Inside:
@@ -366,8 +372,8 @@ class CompoundLayout:
         top, bottom = PADDING, PADDING
         plates, least = [], self._sizes.least_width(frame)
         if frame.header is not None:
-            plates.append(PlacedPart(frame.header, SPACING + 2, SPACING + 2, frame.header.width))
-            top, least = frame.header.height + 2 * SPACING + 6, max(least, frame.header.width + 2 * SPACING + 4)
+            plates.append(PlacedPart(frame.header, INSET, INSET, frame.header.width))
+            top, least = frame.header.height + 2 * INSET + 2, max(least, frame.header.width + 2 * INSET)
         size = Size(max(placement.size.width + left + right, least), placement.size.height + top + bottom)
         centres = {name: (x + left, y + top) for name, (x, y) in points.items()}
         inside = _Inside(size, {}, plates, size.height / 2, size.height / 2, size.height / 2, {}, {})
@@ -408,7 +414,7 @@ class CompoundLayout:
         yield frame.id, (x, y)
         if frame.outline is not None:
             layout.frames.append(PlacedFrame(frame, x, y, inside.size))
-        width = inside.size.width - 2 * (SPACING + 2)
+        width = inside.size.width - 2 * INSET
         for part, plate_x, plate_y, plate_width in inside.plates:
             own = width if part is frame.header else plate_width
             layout.plates.append(PlacedPart(part, x + plate_x, y + plate_y, own))
@@ -418,9 +424,10 @@ class CompoundLayout:
             yield from self._place_member(layout, member, (x + at_x, y + at_y), box_width)
             if member.second_run is not None:
                 top = y + at_y + self._sizes.own(member).height
-                layout.joints.append(((x + at_x + JOINT, top), (x + at_x + JOINT, top + JOINT)))
+                joint_x, bottom = x + at_x + JOINT_X, top + SECOND_RUN_GAP
+                layout.joints.append(((joint_x, top), (joint_x, bottom)))
                 second_width = self._sizes.own(member.second_run).width
-                yield from self._place_member(layout, member.second_run, (x + at_x, top + JOINT), second_width)
+                yield from self._place_member(layout, member.second_run, (x + at_x, bottom), second_width)
 
     def _place_member(
         self, layout: Layout, member: Tile | Frame, corner: Point, width: float

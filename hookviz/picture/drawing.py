@@ -17,8 +17,8 @@ from hookviz.picture.scene import Scene
 from hookviz.picture.shared_modules import SharedModule, SharedModules
 from hookviz.picture.styles import FONT, GREY, INK, LIGHT_GREY, Style
 from hookviz.picture.svg import FilledTemplate, SvgWriter, format_points
-from hookviz.support.columns import wrap
 from hookviz.support.messages import _
+from hookviz.support.terminal_text import wrap
 
 MARGIN = 10.0
 """Points around a picture: halos are wider than the boxes."""

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from hookviz.picture.primitives import SPACE
-from hookviz.support.columns import truncate
+from hookviz.support.terminal_text import truncate
 
 SMALL, LARGE = 14, 17
 """Points: the two sizes of letters in a picture."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hookviz.support.columns import truncate
 from hookviz.support.messages import _
+from hookviz.support.terminal_text import truncate
 from hookviz.trace import TensorRow, Values
 from hookviz.trace.values import Value, are_same_values
 

@@ -4,6 +4,9 @@ from hookviz.picture.scene import Scene
 
 INK, GREY, PURPLE, AMBER, LIGHT_GREY = "#111827", "#475569", "#6d28d9", "#b45309", "#7c8798"
 LEAF_FILL, BOX_FILL, FRAME_FILL, PLATE_FILL, SAVED_FILL = "#eff6ff", "white", "#f8fafc", "#e9eef5", "#fff7ed"
+NONFINITE = "#be185d"
+"""NaN and Inf in a plot, whose colours are the same on light and dark pages: between the two of the player's
+``--hv-red``, and in neither of the scales of heat maps."""
 CURRENT_FILL, PIN_FILL, MARKED_FILL = "#fde68a", "#f8fafc", "#faf5ff"
 
 FONT = "Helvetica, Arial, 'Noto Sans', 'Noto Sans CJK SC', sans-serif"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hookviz.analysis.findings.hooks.silent_hooks import SilentHook as DiagnosedHook
+from hookviz.analysis.findings.hooks.silent_hooks import ExplainedHook
 from hookviz.analysis.hook_effects import HookEffect, HookEffects
 from hookviz.player.payload import FiringRow, HookFields, HookText, SilentHook
 from hookviz.support.messages import N_, _
@@ -29,7 +29,7 @@ def hook_text(trace: TraceData, index: int) -> HookText:
         "source": row.text,
         "no_source": _("The source of {name} is not available.").format(name=hook.name) if row.text is None else None,
         "first_line": None if row.text is None else row.line,
-        "return_line": row.mark,
+        "return_line": row.return_line,
     }
 
 
@@ -92,7 +92,7 @@ def _firing_row(step: Step, effect: HookEffect) -> FiringRow:
     }
 
 
-def list_reasons(silent_hooks: Iterable[DiagnosedHook]) -> Mapping[int, str]:
+def list_reasons(silent_hooks: Iterable[ExplainedHook]) -> Mapping[int, str]:
     """Map the index of an unfired row to what the pin of its hook, one of ``silent_hooks``, says.
 
     Hooks that have nothing to do with what ran have no pin.

@@ -204,7 +204,7 @@ def _initial_run(content: Content) -> RunContent:
 def _figure_html(content: Content, packed: bool) -> str:
     """Return the end of the last pass of the initial run, with the names of the run and the pass if there are any."""
     run = _initial_run(content)
-    svg = content["svgs"][run["picture"]]
+    svg = content["svgs"][run["final_svg"]]
     titles = [escape_text(title) for title in (run["label"], run["last_pass"]) if title]
     caption = f"<figcaption>{' · '.join(titles)}</figcaption>" if titles else ""
     label = f'<svg role="img" aria-label="{_(_PICTURE_LABEL)}"'

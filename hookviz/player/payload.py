@@ -124,13 +124,13 @@ class StepWords(TypedDict):
     """The tensor whose ``.grad`` the step writes; ``after`` is its value."""
 
 
-class Outline(TypedDict):
+class Overview(TypedDict):
     """An overview of all steps, which is sent first: a column for each field."""
 
     kind: list[str]
     glyph: list[Glyph]
-    picture: list[int]
-    """The index of the step's picture in ``views``."""
+    view: list[int]
+    """The index in ``views`` of the picture in which the player shows the step."""
     hook: list[int]
     """The index of the step's hook in ``Content.hooks``; -1 if the step has none."""
     norm: list[Norm]
@@ -281,10 +281,10 @@ class RunContent(HookFields):
     notes: list[str]
     steps: int
     """The number of steps."""
-    outline: Outline | Packed
+    overview: Overview | Packed
     word_indices: list[int] | None
     """For each step the index of its words among the words of all runs; None if each step has its own."""
-    picture: int
+    final_svg: int
     """The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows."""
     last_pass: str
     """The title of its last pass; empty if it has only one."""

@@ -92,7 +92,7 @@ def _group_of(tree: BoxTree, node: int | None, call: int | None) -> Group:
 
 def _first_firings(trace: TraceData, pass_id: int) -> dict[int, int]:
     first: dict[int, int] = {}
-    for step in trace.lookup.hook_steps(pass_id):
+    for step in trace.lookup.steps_with_hooks(pass_id):
         row = trace.rows[step]
         if row.hook is not None and row.kind in HOOK_KINDS:
             first.setdefault(row.hook, step)

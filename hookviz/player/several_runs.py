@@ -23,7 +23,7 @@ from hookviz.player.payload import (
     CHUNK_SIZE,
     Chunk,
     Content,
-    Outline,
+    Overview,
     Packed,
     RunContent,
     StepWords,
@@ -40,7 +40,7 @@ from hookviz.player.scene_views import (
     step_texts,
 )
 from hookviz.player.search_index import Entry, index_chunk
-from hookviz.player.step_words import QuestionPool, StepTexts, describe_content, make_outline
+from hookviz.player.step_words import QuestionPool, StepTexts, describe_content, make_overview
 from hookviz.player.trace_content import SEARCH_INDEX
 from hookviz.support.messages import _
 from hookviz.support.progress import progress
@@ -99,7 +99,7 @@ class _SeveralRuns:
         self._traces = [trace for trace, _ignored in aligned]
         self._steps: list[list[Step]] = [list(trace.steps[:MAX_STEPS]) for trace in self._traces]
         switched = {row for _ignored, ids in aligned for row, hook_id in ids.items() if hook_id in switches}
-        rows = sorted(switched.union(*(trace.lookup.hooks_of_steps for trace in self._traces)))
+        rows = sorted(switched.union(*(trace.lookup.hooks_that_ran for trace in self._traces)))
         self._hooks = {row: index for index, row in enumerate(rows)}
         self._scenes = [
             _scenes(trace, ids, variant.absent_hook_text)
@@ -166,10 +166,10 @@ class _SeveralRuns:
             "baseline": variant.baseline,
             "notes": list(variant.trace.notes),
             "steps": len(steps),
-            "outline": self._outline(number, self._ask(number)),
+            "overview": self._overview(number, self._ask(number)),
             "word_indices": word_indices,
             **hooks,
-            "picture": self._pictures.indices_of(number)[-1],
+            "final_svg": self._pictures.indices_of(number)[-1],
             "last_pass": pass_title(trace, last_pass) if len(self._scenes[number]) > 1 else "",
         }
 
@@ -218,12 +218,12 @@ class _SeveralRuns:
             asked.setdefault(str(step), []).extend(self._questions.add(question, number) for question in questions)
         return asked
 
-    def _outline(self, number: int, questions: dict[str, list[int]]) -> Outline:
+    def _overview(self, number: int, questions: dict[str, list[int]]) -> Overview:
         steps = self._steps[number]
         views = {pass_id: _view_name(number, pass_id) for pass_id in self._scenes[number]}
         kinds = [self._elsewhere(step).kind for step in steps]
         rows = [step.row for step in steps]
-        return make_outline(self._traces[number], rows, views, self._hooks, questions, kinds)
+        return make_overview(self._traces[number], rows, views, self._hooks, questions, kinds)
 
     def _views(self, number: int) -> Iterator[tuple[str, View]]:
         """Yield (name, view) for the picture of each pass of a variant."""

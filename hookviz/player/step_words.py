@@ -1,4 +1,4 @@
-"""What a player knows of each step: its words in the panel, the questions before it, and its place in the outline."""
+"""What a player knows of each step: its words in the panel, the questions before it, and its place in the overview."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from hookviz.analysis.questions.prediction import Question as AskedQuestion
 from hookviz.analysis.questions.prediction import make_questions
 from hookviz.picture.grouping.activity import find_arrival
 from hookviz.player.cards import MAX_GRADIENTS, Named, list_gradients, make_cards, read_card_values
-from hookviz.player.payload import CodeLine, Glyph, Outline, Question, Reason, StepWords
+from hookviz.player.payload import CodeLine, Glyph, Overview, Question, Reason, StepWords
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Step, StepRow, TraceData, Values
 from hookviz.trace.hook_facts import HOOK_FACTS, NODE_HOOK_KINDS
@@ -256,31 +256,31 @@ class QuestionPool:
         return asked
 
 
-def make_outline(
+def make_overview(
     trace: TraceData,
     rows: Sequence[StepRow],
     views: Mapping[int, str],
     hooks: Mapping[int, int],
     questions: dict[str, list[int]],
     glyph_kinds: Sequence[str] | None = None,
-) -> Outline:
-    """Make the outline of the steps ``rows``, the first ones of ``trace``.
+) -> Overview:
+    """Make the overview of the steps ``rows``, the first ones of ``trace``.
 
     Args:
         trace: the trace that has the steps.
         rows: the steps that the player shows.
         views: pass → the name of its top-level picture, for all passes of the steps.
         hooks: hook row → index in ``Content.hooks``.
-        questions: step → the questions before it, as in ``Outline``.
+        questions: step → the questions before it, as in ``Overview``.
         glyph_kinds: the kind of each step whose glyph it gets; None takes its own.
     """
-    pictures = {pass_id: index for index, pass_id in enumerate(views)}
+    numbers = {pass_id: index for index, pass_id in enumerate(views)}
     arrivals = [find_arrival(trace, step) for step in range(len(rows))]
     kinds = [row.kind for row in rows]
     return {
         "kind": [*kinds],
         "glyph": [glyph_of(kind) for kind in glyph_kinds or kinds],
-        "picture": [pictures[row.pass_id] for row in rows],
+        "view": [numbers[row.pass_id] for row in rows],
         "hook": [-1 if row.hook is None else hooks[row.hook] for row in rows],
         "norm": [None if arrival is None else arrival.display_norm for arrival in arrivals],
         "questions": questions,

@@ -27,7 +27,7 @@ from hookviz.player.payload import (
     Chunk,
     Content,
     FindingText,
-    Outline,
+    Overview,
     PlotChunk,
     RunContent,
     StepsChunk,
@@ -35,7 +35,7 @@ from hookviz.player.payload import (
 )
 from hookviz.player.scene_views import SceneViews, pass_title
 from hookviz.player.search_index import Entry, index_chunk
-from hookviz.player.step_words import QuestionPool, StepTexts, describe_content, make_outline
+from hookviz.player.step_words import QuestionPool, StepTexts, describe_content, make_overview
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.messages.languages import current_language, speaking
@@ -69,7 +69,7 @@ class TraceContent:
         self.is_large = is_long or not small.are_small
         """Whether it has too many steps, passes or boxes to be sent and shown at once."""
         self._pictures: SceneViews | GroupedViews = GroupedViews(trace, self._reasons) if self.is_large else small
-        self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
+        self._hooks = {row: index for index, row in enumerate(trace.lookup.hooks_that_ran)}
         self._code = CodeTexts()
         self._effects = HookEffects(trace)
         self._step_texts = StepTexts(Explainer(trace), self._effects, self._code.add(diagnosis.lines))
@@ -198,7 +198,7 @@ class TraceContent:
     def _content(self, names: list[str]) -> Content:
         """Make the content with the chunks ``names``."""
         firings, pool = self.trace.firings, QuestionPool()
-        outline = self._outline(firings, pool)
+        overview = self._overview(firings, pool)
         hooks = describe_hooks(self._effects, firings, self.trace, self._reasons)
         passes = self.trace.lookup.passes
         has_others = len(passes) > 1 or self.trace.lacks_passes
@@ -207,10 +207,10 @@ class TraceContent:
             "baseline": None,
             "notes": [],
             "steps": len(self.trace.rows),
-            "outline": pack(outline) if self.is_large else outline,
+            "overview": pack(overview) if self.is_large else overview,
             "word_indices": None,
             **hooks,
-            "picture": len(self._pictures.svgs) - 1,
+            "final_svg": len(self._pictures.svgs) - 1,
             "last_pass": pass_title(self.trace, passes[-1]) if has_others else "",
         }
         content: Content = {
@@ -234,12 +234,12 @@ class TraceContent:
             self._add_chunk(content, name)
         return content
 
-    def _outline(self, firings: Sequence[Step], pool: QuestionPool) -> Outline:
+    def _overview(self, firings: Sequence[Step], pool: QuestionPool) -> Overview:
         # Questions about nodes require a look at every step, so a long trace only has questions about hooks.
         with_questions = bool(firings) or len(self.trace.rows) <= MAX_UNSPLIT_STEPS
         questions = pool.add_all(self.trace.steps, firings, self._hooks) if with_questions else {}
         views = dict(zip(self.trace.lookup.passes, self._pictures.top_views, strict=True))
-        return make_outline(self.trace, self.trace.rows, views, self._hooks, questions)
+        return make_overview(self.trace, self.trace.rows, views, self._hooks, questions)
 
     def _limit_notes(self, firing_count: int, shown_count: int) -> Iterator[str]:
         """Yield a note for each limit that leaves something out."""

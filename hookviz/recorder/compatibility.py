@@ -12,9 +12,9 @@ import torch
 
 from hookviz.autograd.torch_internals import INTERNALS, TESTED, Internal, Use, matches_kind, resolve
 from hookviz.recorder.torch_behaviour import BEHAVIOURS, Behaviour
-from hookviz.support.columns import count_columns, pad
 from hookviz.support.messages import N_, _, pluralize
 from hookviz.support.printable import describe_type
+from hookviz.support.terminal_text import measure_width, pad
 from hookviz.support.version import VERSION
 
 USES: dict[str, str] = {
@@ -60,7 +60,7 @@ class Report:
         yield _versions_line()
         yield ""
         rows = [(_(USES[use]), self._format_use(use)) for use in get_args(Use)]
-        width = max(count_columns(label) for label, _ignored in rows)
+        width = max(measure_width(label) for label, _ignored in rows)
         yield from (f"  {pad(label, width)}  {state}" for label, state in rows)
         yield ""
         total, found = self.checked.total(), [*self.gaps, *self.mismatches]

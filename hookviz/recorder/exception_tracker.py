@@ -5,8 +5,8 @@ import traceback
 from typing import Any
 
 from hookviz.autograd.variable_names import find_code_place, is_library_file
-from hookviz.support.columns import truncate
 from hookviz.support.source_code import shorten_filename
+from hookviz.support.terminal_text import truncate
 from hookviz.support.wrapped_functions import is_installed_file
 
 MAX_LETTERS = 300

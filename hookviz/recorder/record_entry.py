@@ -165,12 +165,12 @@ def record(
         cuts: True follows each op, and finds the line that cuts a parameter off from the loss, also between module
             calls and outside of them: ``trace.findings`` then have the op and its line. For a debugging run:
             hookviz runs a function at each op of the calling thread, by a ``TorchFunctionMode``. Values stay as they
-            are, and so do hooks and exceptions. What changes: PyTorch's fast path for transformers is off; a warning of
-            PyTorch may name a line of hookviz instead of yours; the stack in an op, and in ``loss.backward()``, is a
-            few calls deeper, and a traceback may show PyTorch's ``handle_torch_function``; a method of ``Tensor`` that
-            other code has replaced may run twice in one call. Ops in compiled or scripted code, in hooks of a backward
-            pass and in other threads are not followed, nor numbers that Python or numpy computes with before they
-            become a tensor again.
+            are, and so do hooks and exceptions. What changes: PyTorch's fast path for transformers in evaluation is
+            off, so that their numbers may differ in the last bits; a warning of PyTorch may name a line of hookviz
+            instead of yours; the stack in an op, and in ``loss.backward()``, is a few calls deeper, and a traceback may
+            show PyTorch's ``handle_torch_function``; a method of ``Tensor`` that other code has replaced may run twice
+            in one call. Ops in compiled or scripted code, in hooks of a backward pass and in other threads are not
+            followed, nor numbers that Python or numpy computes with before they become a tensor again.
         histograms: True also reads how the numbers are distributed of each gradient that arrives at a leaf, of the
             leaf itself, and of the first tensor that each module returns, for ``trace.plot``. Of a tensor with more
             than 2,048 numbers at most so many are read, evenly spaced. They are counted with their sign in four bins
@@ -202,7 +202,18 @@ def record(
     >>> [step.sentence for step in trace.firings]
     ['λ grad * 10 on x replaced the gradient: 6 → 60.']
     """
-    options = RecordOptions(models, names, every, keep, until, on_trouble, statistics, cuts, histograms, compiled)
+    options = RecordOptions(
+        models=models,
+        names=names,
+        every=every,
+        keep=keep,
+        until=until,
+        on_trouble=on_trouble,
+        statistics=statistics,
+        cuts=cuts,
+        histograms=histograms,
+        compiled=compiled,
+    )
     return RecordBlock(options)
 
 

@@ -21,9 +21,9 @@ from hookviz.recorder.followers.moved_parameters import MovedParameters
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.followers.retention import Retention
-from hookviz.recorder.followers.silent_hooks import SilentHooks
 from hookviz.recorder.followers.stop_condition import StopCondition, TroubleFile
 from hookviz.recorder.followers.training_tracker import OptimizerGroups, TrainingTracker
+from hookviz.recorder.followers.unfired_hooks import UnfiredHooks
 from hookviz.recorder.followers.user_code import UserCode
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.modules.module_call import ModuleCall
@@ -51,6 +51,7 @@ class Recording:
         """Whether it ends as soon as the program begins a recording of its own, as that of the command line does."""
         self.has_given_way = False
         self._is_closed = False
+        # Each follower is made after those that it asks. No event depends on the order in which they are told of it.
         followers = self.followers = Followers(self.session)
         self.calls = CallTracker(self.session, models, followers)
         self.edits = followers.add(GradientEdits(trace))
@@ -75,7 +76,7 @@ class Recording:
         ranks = followers.add(RankTracker(self.session, self.calls))
         self.condition = followers.add(StopCondition(self.session, options))
         self.passes = PassTracker(self.session, names, self.calls, ranks, followers)
-        followers.add(SilentHooks(self.passes, self.hook_ledger, self.optimizers))
+        followers.add(UnfiredHooks(self.passes, self.hook_ledger, self.optimizers))
 
     # -- a module is called; none of this may raise
 

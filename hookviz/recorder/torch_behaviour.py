@@ -17,7 +17,9 @@ from hookviz.autograd import graph
 from hookviz.autograd.torch_internals import (
     COMPILE_WRAPPER,
     DYNAMO,
+    FOUND_INF,
     NODE_REGISTRATION,
+    PYTHON_TRACER,
     RAW_SAVED,
     SAVED,
     SAVED_TENSORS_SHOW_THEIR_HOOKS,
@@ -211,6 +213,16 @@ def _step_hooks_are_called_by_the_step() -> bool:
     return len(callers) == 2 and all(code is STEP_CODE for code in callers)
 
 
+@_relied_on("scaler", N_("A GradScaler keeps for each optimizer on which devices a gradient was Inf or NaN."))
+def _scalers_keep_overflows() -> bool:
+    parameter, scaler = _new_leaf(), torch.amp.GradScaler("cpu")
+    optimizer = torch.optim.SGD([parameter])
+    scaler.scale(parameter * float("inf")).backward()
+    scaler.unscale_(optimizer)
+    state: Any = scaler._per_optimizer_states[id(optimizer)]
+    return any(flag.item() for flag in state[FOUND_INF].values())
+
+
 # -- saved tensors
 
 
@@ -227,7 +239,7 @@ def _nodes_show_what_they_saved() -> bool:
     return raw.unpack_hook is None and float(value) == 5.0
 
 
-# -- dispatch modes, compiled code, checkpointing
+# -- dispatch modes, profilers, compiled code, checkpointing
 
 
 @_relied_on("values", N_("hookviz can hide its own computations from dispatch modes."))
@@ -245,6 +257,12 @@ def _dispatch_modes_can_be_kept_out() -> bool:
         with disable_dispatch_modes():
             tensor.add(1)
     return 0 < before == len(heard)
+
+
+@_relied_on("values", N_("hookviz can recognise a profiler that follows each Python call."))
+def _following_profilers_are_recognised() -> bool:
+    # Torch makes the class when it is imported; a profiler that really starts would print to stderr in some builds.
+    return any(made.__name__ == PYTHON_TRACER for made in object.__subclasses__())
 
 
 @_relied_on("compiled", N_("Torch enters and leaves a compiled function through a call that hookviz can see."))

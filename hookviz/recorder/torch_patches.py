@@ -62,10 +62,17 @@ from hookviz.recorder.torch.replacements import (
     clean_module,
     follows_python_calls,
     forget_copies,
+    forward_hook_added,
+    global_forward_hook_added,
+    gradients_unscaled,
     leaving_observers_out,
+    loss_scaled,
     observe_handles,
     observe_node_hooks,
     observe_profiler,
+    param_group_added,
+    retain_grad_called,
+    scale_updated,
     tensor_hook_added,
 )
 from hookviz.support.interpreter import Uninterrupted, state_lock
@@ -408,29 +415,23 @@ _INSTRUMENTED = (
         for name, function in (("clip_grad_norm_", clip_norm), ("clip_grad_value_", clip_value))
     ),
 )
-"""Functions that run the user's code, a module's or a hook's: no frame of ours may be on the stack there."""
+"""Functions that are observed in their own frame.
+
+The first two run the user's code, and no frame of ours may be on the stack there. A program may hold one of the others
+already (``remove = handle.remove``): a replacement would not reach that.
+"""
 _NOTIFYING: tuple[tuple[Any, str, Here, Notify], ...] = (
     *(
         (torch.Tensor, HOOK_FACTS[kind].method, recording_before_pass, partial(tensor_hook_added, kind))
         for kind in TENSOR_HOOKS
     ),
-    (torch.Tensor, "retain_grad", recording_before_pass, lambda to, _, x: to.passes.late_hooks.retain_grad_called(x)),
-    (
-        Module,
-        "register_forward_hook",
-        recording_before_pass,
-        lambda to, _, module, *__: to.calls.hook_registered(module),
-    ),
-    (
-        torch_modules,
-        "register_module_forward_hook",
-        recording_before_pass,
-        lambda to, *_: to.calls.hook_registered(None),
-    ),
-    (torch_optimizer.Optimizer, "add_param_group", own_recording, lambda to, _, one, *__: to.groups.add(one)),
-    (GradScaler, "scale", recording_before_pass, lambda to, result, scaler, *_: to.scales.loss_scaled(scaler, result)),
-    (GradScaler, "unscale_", recording_after_pass, lambda to, _, *given: to.scales.gradients_unscaled(*given)),
-    (GradScaler, "update", recording_after_pass, lambda to, _, scaler, *__: to.scales.scale_updated(scaler)),
+    (torch.Tensor, "retain_grad", recording_before_pass, retain_grad_called),
+    (Module, "register_forward_hook", recording_before_pass, forward_hook_added),
+    (torch_modules, "register_module_forward_hook", recording_before_pass, global_forward_hook_added),
+    (torch_optimizer.Optimizer, "add_param_group", own_recording, param_group_added),
+    (GradScaler, "scale", recording_before_pass, loss_scaled),
+    (GradScaler, "unscale_", recording_after_pass, gradients_unscaled),
+    (GradScaler, "update", recording_after_pass, scale_updated),
 )
 """Owner and name of each function that notifies a recording after a call: which recording, and what it tells it."""
 _REPLACEMENTS: tuple[Replacement, ...] = (

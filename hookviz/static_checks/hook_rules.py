@@ -13,10 +13,10 @@ from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.torch.hook_dicts import module_hook_dicts, user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.static_checks.static_finding import StaticFinding, make_finding, make_finding_of_cause
-from hookviz.support.columns import truncate
 from hookviz.support.definitions import find_definition, list_loop_variables
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function
+from hookviz.support.terminal_text import truncate
 from hookviz.trace import MODULE_HOOK_KINDS, TraceData
 from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hookviz.support.columns import truncate
 from hookviz.support.definitions import Definition, find_definition, iter_own_nodes, list_returned
 from hookviz.support.printable import make_printable
+from hookviz.support.terminal_text import truncate
 from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, ON_TENSOR_KINDS
 
 Role = Literal["gradient", "grad_input", "grad_output", "input", "output"]

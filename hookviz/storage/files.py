@@ -19,10 +19,10 @@ from hookviz.storage.schema import (
     check_file,
 )
 from hookviz.support.atomic_files import to_path
-from hookviz.support.columns import truncate
 from hookviz.support.interpreter import gc_paused
 from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
+from hookviz.support.terminal_text import truncate
 from hookviz.trace import TraceData
 from hookviz.trace.cells import Change, declared_columns, declared_tables, is_long, make_change, marks_of, row_type_of
 from hookviz.trace.columns import Nested

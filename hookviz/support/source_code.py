@@ -21,6 +21,9 @@ _PARTIAL = "partial("
 _SAYS_LITTLE = re.compile(r"[\w.]*|\(\)|\[\]|\{\}")
 """The body of a lambda that alone does not read as what a function does, such as ``None``."""
 
+_LAMBDA = re.compile(r"lambda\b")
+"""The keyword, with which no name of a function begins: ``lambda_loss`` is one word."""
+
 _REPR_OF_FUNCTION = re.compile(r"<function (?:[\w.<>]*\.)?(<lambda>|\w+) at 0x[0-9a-fA-F]+>")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -36,7 +39,7 @@ class Source(NamedTuple):
     """The first line of the function in ``file``, counted from 1."""
     text: str | None
     """The source text; None if Python has none (a built-in, a lambda typed into a REPL)."""
-    mark: int | None
+    return_line: int | None
     """The line of its ``return``, if it has exactly one."""
     held: tuple[HeldValue, ...] = ()
     """What it holds that may tell it from other functions made of the same text: (variable, value)."""
@@ -44,7 +47,7 @@ class Source(NamedTuple):
     @property
     def is_lambda(self) -> bool:
         """Whether it is a lambda; its name is its text then."""
-        return self.name.startswith("lambda")
+        return _is_lambda(self.name)
 
     @property
     def where(self) -> str:
@@ -60,12 +63,17 @@ class Source(NamedTuple):
         name = self.name
         while name.startswith(_PARTIAL) and name.endswith(")"):
             name = name[len(_PARTIAL) : -1]
-        if not name.startswith("lambda"):
+        if not _is_lambda(name):
             return name
         parameters, _colon, body = name.removeprefix("lambda").partition(":")
         if not body:
             return "λ"
         return f"λ{parameters}: {body.strip()}" if _SAYS_LITTLE.fullmatch(body.strip()) else f"λ {body.strip()}"
+
+
+def _is_lambda(name: str) -> bool:
+    """Whether the name of a ``Source`` is the text of a lambda, or the word alone if its text is unknown."""
+    return _LAMBDA.match(name) is not None
 
 
 def describe_place(file: str | None, line: int | None) -> str:
@@ -109,7 +117,7 @@ def describe_function(function: Callable[..., Any]) -> Source:
     """Find the source of ``function``. It never raises, not even for objects that raise when they are inspected.
 
     >>> describe_function(print)
-    Source(name='print', file=None, line=None, text=None, mark=None, held=())
+    Source(name='print', file=None, line=None, text=None, return_line=None, held=())
     >>> describe_function(functools.partial(print, 1)).name
     'partial(print)'
     """

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Generic, TypeVar, overload
 
-from hookviz.support.columns import count_columns, find_terminal_width, pad, wrap
 from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
+from hookviz.support.terminal_text import find_terminal_width, measure_width, pad, wrap
 
 MAX_CELL = 40
 """The longest cell that stays in its row if a table does not fit into the terminal."""
@@ -117,7 +117,7 @@ class Table(Sequence[RowT], Generic[RowT]):
             return [self._nothing]
         width = find_terminal_width() if width is None else width
         lines = [tuple(map(make_printable, line)) for line in (self._head, *self.texts())]
-        widths = [max(count_columns(line[i]) for line in lines) for i in range(len(self._head))]
+        widths = [max(measure_width(line[i]) for line in lines) for i in range(len(self._head))]
         is_wide = sum(widths) + 2 * (len(widths) - 1) > width
         below = [index for index, longest in enumerate(widths) if is_wide and index and longest > MAX_CELL]
         beside = [index for index in range(len(widths)) if index not in below]

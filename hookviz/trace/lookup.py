@@ -61,19 +61,6 @@ class Lookup:
         """Leaf node → the last name that was found for it."""
         return {row.node: row.name for row in self._tensors if row.leaf and row.name}
 
-    # -- hooks
-
-    @cached_property
-    def module_hooks(self) -> dict[HookKey, int]:
-        """Key → the first module hook with it: torch gives each hook a key of its own, but a copied one keeps its."""
-        rows = [(row.key, index) for index, row in enumerate(self._hook_rows) if row.kind in MODULE_HOOK_KINDS]
-        return dict(reversed(rows))
-
-    @cached_property
-    def hooks_of_steps(self) -> list[int]:
-        """The hooks that steps refer to, in ascending order."""
-        return sorted({row.hook for row in self._rows if row.hook is not None})
-
     # -- gradients at optimizer steps
 
     @cached_property
@@ -93,10 +80,10 @@ class Lookup:
         return written[position - 1][1] if position else None
 
     @cached_property
-    def hooks_around(self) -> dict[int, int]:
+    def steps_around_updates(self) -> dict[int, int]:
         """Step of an optimizer → the step of the backward hook that took it, and that ended after it."""
         pairs = ((step, _find_hook_around(self._rows, step)) for step in self.steps_of_kinds("optimizer_step"))
-        return {step: hook for step, hook in pairs if hook is not None}
+        return {step: around for step, around in pairs if around is not None}
 
     # -- the graph
 
@@ -200,6 +187,17 @@ class Lookup:
     # -- hooks
 
     @cached_property
+    def module_hooks(self) -> dict[HookKey, int]:
+        """Key → the first module hook with it: torch gives each hook a key of its own, but a copied one keeps its."""
+        rows = [(row.key, index) for index, row in enumerate(self._hook_rows) if row.kind in MODULE_HOOK_KINDS]
+        return dict(reversed(rows))
+
+    @cached_property
+    def hooks_that_ran(self) -> list[int]:
+        """The hooks that steps refer to, in ascending order."""
+        return sorted({row.hook for row in self._rows if row.hook is not None})
+
+    @cached_property
     def fired_hooks(self) -> dict[tuple[int, int], list[int]]:
         """(pass, module call) → the hooks that ran or raised in it, each once."""
         index: dict[tuple[int, int], dict[int, None]] = {}
@@ -209,12 +207,12 @@ class Lookup:
         return {key: list(hooks) for key, hooks in index.items()}
 
     @cached_property
-    def _hook_steps(self) -> dict[int, list[int]]:
+    def _steps_with_hooks(self) -> dict[int, list[int]]:
         return _group((row.pass_id, step) for step, row in enumerate(self._rows) if row.hook is not None)
 
-    def hook_steps(self, pass_id: int) -> Sequence[int]:
+    def steps_with_hooks(self, pass_id: int) -> Sequence[int]:
         """Return the steps of a pass in which a hook ran or raised."""
-        return self._hook_steps.get(pass_id, ())
+        return self._steps_with_hooks.get(pass_id, ())
 
     @cached_property
     def last_passes(self) -> dict[int, int]:

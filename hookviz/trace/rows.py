@@ -226,9 +226,9 @@ class HookRow(NamedTuple):
     file: SourcePlace | None
     line: SourceLine | None
     text: SourceText | None
-    mark: SourceLine | None
+    return_line: SourceLine | None
     held: tuple[HeldCell, ...] = ()
-    """Name, file, line, text, mark and held are the fields of ``Source``."""
+    """Name, file, line, text, return_line and held are the fields of ``Source``."""
     module: ModuleIndex | None = None
     flags: tuple[HookFlag, ...] = ()
     """How a module hook was registered."""
@@ -257,7 +257,7 @@ class HookRow(NamedTuple):
     @property
     def source(self) -> Source:
         """Its function, which others may share that hold something else."""
-        return Source(self.name, self.file, self.line, self.text, self.mark)
+        return Source(self.name, self.file, self.line, self.text, self.return_line)
 
     @property
     def dict(self) -> tuple[Any, ...]:

@@ -311,7 +311,7 @@ def _say_optimizer_step(step: Step, parts: dict[str, str | None]) -> str:
     parameters = describe_parameters(parts["after"] or "")
     # An optimizer without a name is called by its kind.
     on = kind if step.on == kind else _("{on} ({kind})").format(on=step.on, kind=kind)
-    around = step.trace.lookup.hooks_around.get(step.index)
+    around = step.trace.lookup.steps_around_updates.get(step.index)
     hook = None if around is None else make_step(step.trace, around)
     if hook is None or hook.hook is None:
         text = _("{on} takes its step; it holds {parameters}.").format(on=on, parameters=parameters)

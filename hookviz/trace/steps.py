@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
-from hookviz.support.columns import truncate
 from hookviz.support.messages import _
 from hookviz.support.printable import make_printable
 from hookviz.support.table import ShownRow, Table, cells_of, head_of
+from hookviz.support.terminal_text import truncate
 from hookviz.trace.hooks import Hook
 from hookviz.trace.named_tables import NamedTables
 from hookviz.trace.rows import Effect, ScaleRow, StepKind, StepRow

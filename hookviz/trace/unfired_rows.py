@@ -33,9 +33,9 @@ class UnfiredRow(NamedTuple):
     file: SourcePlace | None
     line: SourceLine | None
     text: SourceText | None
-    mark: SourceLine | None
+    return_line: SourceLine | None
     held: tuple[HeldCell, ...] = ()
-    """Name, file, line, text, mark and held are the fields of ``Source``."""
+    """Name, file, line, text, return_line and held are the fields of ``Source``."""
     flags: tuple[HookFlag, ...] = ()
     since: StepCount | None = None
     """The number of steps that there were when it was registered; None if it was registered before the recording."""
@@ -114,7 +114,7 @@ class UnfiredRow(NamedTuple):
     @property
     def source(self) -> Source:
         """Its function, which others may share that hold something else."""
-        return Source(self.name, self.file, self.line, self.text, self.mark)
+        return Source(self.name, self.file, self.line, self.text, self.return_line)
 
     @property
     def owner_key(self) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """For each command of ``hookviz`` and each of its options a small program that uses it."""
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import torch
 
 import hookviz as hv
 from hookviz.__main__ import main
+from hookviz.api.trace import data_of
+from hookviz.command_line.script_command import RECORD_OPTIONS
 
 SCRIPT = """
 import sys
@@ -81,6 +84,11 @@ def test_run_records_as_the_options_say(hookviz: Commands) -> None:
     assert hookviz.record("--keep", "1").pass_numbers == [3]
     assert hookviz.record("--statistics", "norm").statistics == "norm"
     assert hookviz.record("--cuts").notes != hookviz.record().notes
+    assert data_of(hookviz.record("--histograms")).histograms and not data_of(hookviz.record()).histograms
+
+
+def test_run_has_every_option_of_record_that_is_no_object_of_the_program() -> None:
+    assert {*RECORD_OPTIONS} == {*signature(hv.record).parameters} - {"models", "names"}
 
 
 def test_run_compiled(hookviz: Commands) -> None:

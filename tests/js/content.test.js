@@ -5,17 +5,17 @@ import { test } from "node:test";
 
 import { loadContent, loadSvg } from "../../hookviz/player/browser/common/content.js";
 
-const outline = (steps) => ({
+const overview = (steps) => ({
   kind: steps.map(() => "arrive"),
   glyph: steps.map(() => "node"),
-  picture: steps.map(() => 0),
+  view: steps.map(() => 0),
   hook: steps.map((hook) => hook),
   norm: steps.map(() => null),
   questions: { 1: [1, 0] },
   views: ["0/"],
 });
 const words = (...titles) => ({ steps: titles.map((title) => ({ title })) });
-const run = (given) => ({ label: "", notes: [], firings: [], steps: 3, outline: outline([-1, 4, -1]), word_indices: null, ...given });
+const run = (given) => ({ label: "", notes: [], firings: [], steps: 3, overview: overview([-1, 4, -1]), word_indices: null, ...given });
 const questions = [{ text: "What comes out?" }, { text: "Which hook?" }];
 const contentOf = (content) => ({ chunk_size: 2, labels: {}, questions, ...content });
 const modelOf = (content, send) => ({ get: () => contentOf(content), on: () => {}, off: () => {}, send });

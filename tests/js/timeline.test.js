@@ -59,17 +59,17 @@ test("a column has the range of its steps' norms, and tells whether they include
 
 test("passes are marked where they begin, with as many titles as there is room for", () => {
   /** @param {number} count */
-  const passes = (count) => Array.from({ length: 2 * count }, (_, step) => ({ picture: step >> 1 }));
+  const passes = (count) => Array.from({ length: 2 * count }, (_, step) => ({ view: step >> 1 }));
   /**
    * @param {number} count
    * @param {number} width
    */
   const marksOf = (count, width) => passMarks(passes(count), width, 50);
-  assert.deepEqual(marksOf(2, 100), [{ picture: 0, left: 0, isTitled: true }, { picture: 1, left: 50, isTitled: true }]);
+  assert.deepEqual(marksOf(2, 100), [{ view: 0, left: 0, isTitled: true }, { view: 1, left: 50, isTitled: true }]);
   // The last title would not fit.
   assert.deepEqual(marksOf(4, 100).map(({ isTitled }) => isTitled), [true, false, true, false]);
-  assert.deepEqual(marksOf(2000, 1000).map(({ picture }) => picture + 1), [...Array(20).keys()].map((i) => 100 * (i + 1)));
-  assert.deepEqual(passMarks([passes(3)[1], passes(3)[4]], 100, 50).map(({ picture, left }) => [picture, left]), [[0, 0], [2, 50]]);
+  assert.deepEqual(marksOf(2000, 1000).map(({ view }) => view + 1), [...Array(20).keys()].map((i) => 100 * (i + 1)));
+  assert.deepEqual(passMarks([passes(3)[1], passes(3)[4]], 100, 50).map(({ view, left }) => [view, left]), [[0, 0], [2, 50]]);
 });
 
 const say = sayWith({
@@ -87,7 +87,7 @@ test("titles of passes have losses where there is room", () => {
 
 test("a position says which of all passes it is in", () => {
   const at = (/** @type {number[]} */ passNumbers) => {
-    const run = { steps: /** @type {any} */ (passNumbers.map((_, picture) => ({ picture }))), passNumbers };
+    const run = { steps: /** @type {any} */ (passNumbers.map((_, view) => ({ view }))), passNumbers };
     return sayPosition({ run, say }, passNumbers.length - 1);
   };
   assert.equal(at([1]), "Step 1 of 1");

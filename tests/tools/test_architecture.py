@@ -26,9 +26,9 @@ def test_every_file_named_in_the_architecture_exists() -> None:
     assert [name for name in files if not ((PACKAGE / name).exists() or (ROOT / name).exists())] == []
 
 
-def test_the_maps_are_one_page_each_with_twelve_places_to_start() -> None:
+def test_the_maps_are_one_page_each_with_some_twenty_places_to_start() -> None:
     rows = ARCHITECTURE.partition("## Start here")[2].count("\n|") - 2
-    assert rows == 12 and len(ARCHITECTURE.split()) <= 1_250 and len(GUIDE.split()) <= 500
+    assert rows <= 22 and len(ARCHITECTURE.split()) <= 1_250 and len(GUIDE.split()) <= 500
 
 
 def test_commands_and_files_of_the_guide_for_agents_exist() -> None:

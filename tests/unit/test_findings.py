@@ -10,6 +10,8 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
+from hookviz.analysis.findings.finding import SURPRISES, UNFIRED_KINDS
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.player.html_page import page
 from hookviz.trace import Note
 from tests.requirements import needs_saved_tensors
@@ -37,6 +39,19 @@ def only_finding(trace: hv.Trace) -> Finding:
 def small_mlp() -> nn.Sequential:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+
+
+# -- kinds
+
+
+def test_a_finding_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(KeyError, match="forgotten"):
+        _ = Finding(None, "forgotten", "", "remark").about
+
+
+def test_each_kind_of_cause_is_known_as_one_of_a_hook_that_did_not_fire() -> None:
+    kinds = {explanation.kind for explanation in EXPLANATIONS.values()}
+    assert kinds == {*UNFIRED_KINDS, *SURPRISES}
 
 
 # -- NaN and Inf

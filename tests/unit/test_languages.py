@@ -14,9 +14,9 @@ from hookviz.course import check
 from hookviz.player.compression import unpack
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
-from hookviz.support.columns import count_columns
 from hookviz.support.messages import join_sentences
 from hookviz.support.messages.languages import speaking
+from hookviz.support.terminal_text import measure_width
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def test_errors_tables_and_answers_speak_the_language(trace: hv.Trace) -> None:
     assert join_sentences(["甲。", "乙。"]) == "甲。乙。"
     head, row = repr(trace.firings).splitlines()
     place = head.index(head.split("  ")[-1])
-    assert count_columns(head[:place]) <= count_columns(row), "columns stand below each other"
+    assert measure_width(head[:place]) <= measure_width(row), "columns stand below each other"
 
 
 # -- players

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import count_calls, leaf
-from shown import outline, unpack_chunk
+from shown import overview, unpack_chunk
 from torch import nn
 
 import hookviz as hv
@@ -146,9 +146,9 @@ def test_the_first_and_the_last_picture_are_sent_first_for_any_number_of_passes(
 
 
 def test_each_step_belongs_to_the_picture_of_its_pass(large: TraceContent) -> None:
-    columns = outline(large.content())
+    columns = overview(large.content())
     assert columns["views"] == [f"{pass_id}/" for pass_id in range(200)]
-    assert columns["picture"] == [row.pass_id for row in large.trace.rows]
+    assert columns["view"] == [row.pass_id for row in large.trace.rows]
     steps, view = large.trace.lookup.steps(25), large.chunk("25/")
     assert view["visible_steps"] == [(steps[0], steps[-1])]
     assert [tuple(crumb) for crumb in view["breadcrumbs"]] == [("25/", "Pass 26")]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import leaf, steps_of
-from shown import outline, unpack_chunk
+from shown import overview, unpack_chunk
 
 import hookviz as hv
 from hookviz.player.html_page import page
@@ -100,5 +100,5 @@ def test_a_pass_says_the_number_at_which_it_starts() -> None:
         (w * float("nan")).backward()
         (w * torch.ones(3)).backward(torch.ones(3))
     assert trace._data.losses == {0: 0.5, 1: None}
-    assert outline(trace.player().content)["losses"] == ["0.5", "NaN or Inf", ""]
+    assert overview(trace.player().content)["losses"] == ["0.5", "NaN or Inf", ""]
     assert not redact(trace._data, values=False).losses

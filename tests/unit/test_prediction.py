@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import Net, leaf, plain, recorded, scene, silent
-from shown import outline, shown_steps
+from shown import overview, shown_steps
 
 import hookviz as hv
 from tests.requirements import needs_saved_tensors
@@ -253,7 +253,9 @@ def own_questions(experiment: hv.WhatIf, off: str) -> dict[int, list[Question]]:
     content = experiment.content()
     run = content["combinations"][off]
     questions = content["questions"]
-    by_step = {int(step): [questions[key] for key in keys] for step, keys in outline(content, run)["questions"].items()}
+    by_step = {
+        int(step): [questions[key] for key in keys] for step, keys in overview(content, run)["questions"].items()
+    }
     own = {step: [question for question in asked if question["run"] == run] for step, asked in by_step.items()}
     return {step: asked for step, asked in own.items() if asked}
 

@@ -123,6 +123,14 @@ def test_every_kind_of_callable_has_a_name(function: Any, name: str) -> None:
     assert described(function).name == name
 
 
+def test_a_function_whose_name_begins_with_lambda_is_no_lambda() -> None:
+    def lambda_loss(grad: torch.Tensor) -> torch.Tensor:
+        return grad * 2
+
+    assert described(lambda_loss).label == "lambda_loss"
+    assert described(functools.partial(lambda_loss)).label == "lambda_loss"
+
+
 def test_a_callable_object_and_a_partial_show_the_source_of_their_function() -> None:
     assert "def __call__(self, grad: Any)" in str(described(Scale()).source)
     assert described(functools.partial(plain_hook)).source == described(plain_hook).source

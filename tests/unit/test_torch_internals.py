@@ -163,6 +163,23 @@ def test_a_changed_behaviour_is_reported(monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "relies"),
+    [
+        ("PYTHON_TRACER", "hookviz can recognise a profiler that follows each Python call ("),
+        ("FOUND_INF", "A GradScaler keeps for each optimizer on which devices a gradient was Inf or NaN ("),
+    ],
+)
+def test_a_name_that_torch_gives_up_is_reported(name: str, relies: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    behaviours = [entry for entry in torch_behaviour.BEHAVIOURS if entry.use in ("values", "scaler")]
+    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", [])
+    monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", behaviours)
+    assert check_torch().mismatches == []
+    monkeypatch.setattr(torch_behaviour, name, "gone")
+    (mismatch,) = check_torch().mismatches
+    assert mismatch.text.startswith(relies)
+
+
 SCRIPT_WITH_REMOVALS = """
 import sys, torch, torch._subclasses
 del torch._C._current_autograd_node, torch.nn.modules.module.Module._wrapped_call_impl

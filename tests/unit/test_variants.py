@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from scenes import c_hook, leaf, scene
-from shown import all_words, outline, shown_steps, shown_steps_of, unpack_chunk
+from shown import all_words, overview, shown_steps, shown_steps_of, unpack_chunk
 from torch import nn
 
 import hookviz as hv
@@ -109,7 +109,7 @@ def test_all_variants_share_one_timeline_and_one_picture(content: Content) -> No
     switched = {hook for switch in content["switches"] for hook in switch["hooks"]}
     assert len(switched) == 4
     for run in range(16):
-        pins = unpack_chunk(content, outline(content, run)["views"][0])["pins"]
+        pins = unpack_chunk(content, overview(content, run)["views"][0])["pins"]
         assert {pin["hook"] for pin in pins.values()} - {-1} == switched
         assert all(f'id="{spot}"' in content["svgs"][0] for spot in pins)
     texts = [json.dumps(words, sort_keys=True) for words in all_words(content)]
@@ -263,7 +263,7 @@ def test_a_note_states_that_steps_were_cut_off(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_runs_share_the_questions_of_the_first_and_have_their_own_after_them(content: Content) -> None:
-    first, without_c_hook = (outline(content, run)["questions"] for run in (0, content["combinations"]["0"]))
+    first, without_c_hook = (overview(content, run)["questions"] for run in (0, content["combinations"]["0"]))
     assert first == {"1": [0], "4": [1], "8": [2], "9": [3]}
     assert {step: keys[:1] for step, keys in without_c_hook.items()} == first
     own = [content["questions"][key] for key in without_c_hook["8"][1:]]

@@ -11,8 +11,8 @@ from torch import nn
 
 import hookviz as hv
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
-from hookviz.picture.grouping import Group, View
-from hookviz.picture.grouping.views import MAX_AROUND, MAX_LEVELS_AROUND
+from hookviz.picture.grouping import MAX_VISIBLE_BOXES, Group, View
+from hookviz.picture.grouping.views import MAX_AROUND, MAX_BOXES_BESIDE_MODEL, MAX_LEVELS_AROUND
 from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
 from hookviz.picture.visible_graph import make_visible_graph
@@ -21,7 +21,7 @@ from hookviz.player.hook_texts import list_reasons
 from tests.proof.pictures import record_network
 
 SEEDS = range(4)
-MAX_BOXES = 46 + MAX_LEVELS_AROUND * (MAX_AROUND + 1)
+MAX_BOXES = MAX_VISIBLE_BOXES + MAX_BOXES_BESIDE_MODEL + MAX_LEVELS_AROUND * (MAX_AROUND + 1)
 """Of the opened group, and around it."""
 
 
@@ -204,7 +204,7 @@ def test_an_opened_layer_has_the_layers_before_and_after_it_as_stacks_beside_it(
 def test_every_hook_of_a_pass_is_drawn_in_the_view_that_its_stacks_lead_to() -> None:
     trace = record_backward(with_hook(encoder(12), 7), SEQUENCE)._data
     pictures = GroupedViews(trace, list_reasons(list_silent_hooks(trace)))
-    hooks = {row: index for index, row in enumerate(trace.lookup.hooks_of_steps)}
+    hooks = {row: index for index, row in enumerate(trace.lookup.hooks_that_ran)}
     for step in [index for index, row in enumerate(trace.rows) if row.hook is not None]:
         view = pictures.view("0/", hooks)
         while box := next((box for box, spans in view["spans"].items() if is_within(spans, step)), None):

@@ -22,7 +22,7 @@ EXAM = SOLUTIONS / "exam.json"
 BADGES_ID, INSTALL_ID = "badges", "install"
 """The ids of the cells at the start of every lesson, which are made, see tools/lesson_start.py."""
 PAGES = ("index", "lessons", "look_up", "lecturers", "player", "recipes", "teaching", "lecturer", "concept_test")
-"""The pages in site/ that are written by hand; the others are made."""
+"""The pages in site/ that are translated."""
 
 
 @dataclass(frozen=True)

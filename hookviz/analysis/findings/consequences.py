@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.silent_hooks import SilentHook
+from hookviz.analysis.findings.hooks.silent_hooks import ExplainedHook
 from hookviz.analysis.findings.parameters.missing_gradients import (
     MissingGradient,
     join_names,
@@ -49,7 +49,7 @@ Held = dict[str, Holding]
 """Parameter → what is known of it, if an optimizer holds it."""
 
 
-def list_silence(trace: TraceData, silent_hooks: Iterable[SilentHook], others: Sequence[Finding]) -> list[Finding]:
+def list_silence(trace: TraceData, silent_hooks: Iterable[ExplainedHook], others: Sequence[Finding]) -> list[Finding]:
     """List the hooks that did not fire, or fired surprisingly, and the parameters that got no gradient.
 
     Hooks and parameters behind the same cut are one finding, as are equal hooks of several owners. ``others`` are the
@@ -76,7 +76,7 @@ def list_silence(trace: TraceData, silent_hooks: Iterable[SilentHook], others: S
 # -- hooks
 
 
-def _is_behind(hook: SilentHook, row: MissingGradient) -> bool:
+def _is_behind(hook: ExplainedHook, row: MissingGradient) -> bool:
     """Whether a hook did not fire because of the cut that kept the gradients from the parameters of ``row``."""
     place = hook.cause.place
     if place is None:
@@ -86,9 +86,9 @@ def _is_behind(hook: SilentHook, row: MissingGradient) -> bool:
     return place.sentence == row.place.sentence
 
 
-def _group_equal(hooks: Iterable[SilentHook]) -> list[list[SilentHook]]:
+def _group_equal(hooks: Iterable[ExplainedHook]) -> list[list[ExplainedHook]]:
     """Put the hooks of one function with the same cause together, whatever their owners are."""
-    groups: dict[object, list[SilentHook]] = {}
+    groups: dict[object, list[ExplainedHook]] = {}
     for hook in hooks:
         source, cause = hook.hook.source_, hook.cause
         arguments = tuple(sorted((name, text) for name, text in cause.arguments.items() if name not in _OWN_NAMES))
@@ -106,7 +106,7 @@ def _join_equal(findings: Iterable[Finding]) -> list[Finding]:
     return list(found.values())
 
 
-def _make_silent(group: Sequence[SilentHook]) -> Finding:
+def _make_silent(group: Sequence[ExplainedHook]) -> Finding:
     """Make the finding of a hook, and of equal ones on other owners."""
     first, finding = group[0], group[0].make_finding()
     if len(group) == 1:
@@ -148,7 +148,7 @@ def _makes_leaf(trace: TraceData, row: MissingGradient) -> bool:
     return row.place.code is not None and bool(_MAKES_LEAF.search(read_line(trace, row.place.code)))
 
 
-def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held, is_new_leaf: bool) -> Finding:
+def _make_missing(row: MissingGradient, hooks: list[ExplainedHook], held: Held, is_new_leaf: bool) -> Finding:
     """Make the finding of parameters without a gradient.
 
     It is a warning if an optimizer holds one of them that nothing else moves, or if there is no optimizer and the graph
@@ -171,7 +171,7 @@ def _make_missing(row: MissingGradient, hooks: list[SilentHook], held: Held, is_
     return put_line(finding, row.place.code, row.place.line_role)
 
 
-def _describe_hooks(hooks: list[SilentHook]) -> list[str]:
+def _describe_hooks(hooks: list[ExplainedHook]) -> list[str]:
     """Name the hooks behind the cut: those that did not fire, and those that were called with None."""
     silent = [_name_hook(hook.hook) for hook in hooks if not hook.fired]
     called = [_name_hook(hook.hook) for hook in hooks if hook.fired]

@@ -118,7 +118,19 @@ KINDS: dict[About, dict[str, str]] = {
         "late_binding": N_("late binding"),
     },
 }
-"""What a finding is about → its kinds and their names; the other kinds are causes for which a hook did not fire."""
+"""What a finding is about → its kinds and their names."""
+SURPRISES = ("early", "again", "kept", "ignored", "undefined")
+"""The kinds of findings about hooks that fired in a way that one may not expect."""
+UNFIRED_KINDS = (
+    "bypassed", "frozen", "late", "no_forward", "no_graph", "no_pass", "no_step", "not_called", "not_in_graph",
+    "partial", "raised", "removed", "returned", "substituted", "unknown", "unobserved",
+)  # fmt: skip
+"""The kinds of causes for which a hook did not fire."""
+_ABOUT: dict[str, About] = {
+    **dict.fromkeys((*SURPRISES, *UNFIRED_KINDS), "hook"),
+    **{kind: about for about, kinds in KINDS.items() for kind in kinds},
+}
+"""Kind → what its findings are about; of ``frozen``, if no hook did not fire for that."""
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("cause open")}
 _SEVERITY_NAMES = {"error": N_("error"), "warning": N_("warning"), "remark": N_("remark")}
 SEVERITIES = tuple(_SEVERITY_NAMES)
@@ -191,12 +203,16 @@ class Finding(ShownRow):
 
     @property
     def about(self) -> About:
-        """What it is about: ``hook``, ``parameter``, ``value``, ``training`` or ``program``."""
+        """What it is about: ``hook``, ``parameter``, ``value``, ``training`` or ``program``.
+
+        Raises:
+            KeyError: no table has its kind.
+        """
         if self.kind == "exception":
             return "hook" if self.hooks else "program"
         if self.kind == "frozen" and self.hooks:
             return "hook"
-        return next((about for about, kinds in KINDS.items() if self.kind in kinds), "hook")
+        return _ABOUT[self.kind]
 
     @property
     def text(self) -> str:
@@ -213,10 +229,6 @@ class Finding(ShownRow):
         return {_(heading): texts[name] for name, heading in _COLUMNS.items() if name in texts}
 
 
-SURPRISES = ("early", "again", "kept", "ignored", "undefined")
-"""The kinds of findings about hooks that fired in a way that one may not expect."""
-
-
 def name_of_finding(finding: Finding) -> str:
     """Name the kind of a finding, such as "shared parameter"."""
     if is_about_silence(finding):
@@ -228,7 +240,7 @@ def name_of_finding(finding: Finding) -> str:
 
 def is_about_silence(finding: Finding) -> bool:
     """Return whether a finding says why hooks did not fire."""
-    return finding.about == "hook" and finding.kind not in (*KINDS["hook"], *SURPRISES)
+    return finding.about == "hook" and finding.kind in UNFIRED_KINDS
 
 
 def name_of_kind(kind: str) -> str:

@@ -21,7 +21,7 @@ from hookviz.analysis.findings.hooks.returned_values import (
     list_unreturned_values,
     list_zeroing_hooks,
 )
-from hookviz.analysis.findings.hooks.silent_hooks import SilentHook, list_silent_hooks
+from hookviz.analysis.findings.hooks.silent_hooks import ExplainedHook, list_silent_hooks
 from hookviz.analysis.findings.training.hygiene import list_hygiene
 from hookviz.analysis.findings.values.broadcasts import list_broadcasts
 from hookviz.analysis.findings.values.diagnosis import list_troubles
@@ -59,7 +59,7 @@ class Diagnosis(NamedTuple):
     """What a trace was searched for: its findings, and what they were made of."""
 
     findings: Findings
-    silent_hooks: list[SilentHook]
+    silent_hooks: list[ExplainedHook]
     """Each hook that did not fire, or fired in a way that one may not expect, whether or not a finding tells of it."""
     lines: StepLines
     """The lines of the user's code."""

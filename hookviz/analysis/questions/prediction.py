@@ -238,7 +238,7 @@ def _ask_next_hook(step: Step, steps: Sequence[Step]) -> Question | None:
     """Ask which hook runs next; None if fewer than two hooks are left in the pass."""
     ran: dict[tuple[int, str], Step] = {}
     coming: dict[tuple[int, str], Step] = {}
-    for index in step.trace.lookup.hook_steps(step.pass_id):
+    for index in step.trace.lookup.steps_with_hooks(step.pass_id):
         hook = step.trace.rows[index].hook
         if hook is None or index >= len(steps):
             continue

@@ -12,7 +12,6 @@ from hookviz.picture.plots.figures import (
     FILLS,
     ROW,
     ROW_OF_OTHERS,
-    TROUBLE,
     color_cells,
     explain_colors,
     label_of,
@@ -26,6 +25,7 @@ from hookviz.picture.plots.figures import (
     write_name,
 )
 from hookviz.picture.plots.series import Loss, Measure, Point, Series
+from hookviz.picture.styles import AMBER, NONFINITE
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
 from hookviz.trace.values import format_number
@@ -88,7 +88,7 @@ class Bars:
         if point is not None and self._measure != "mean" and (not point.value or not math.isfinite(point.value)):
             text, box = format_number(point.value), {"facecolor": "white", "edgecolor": "none", "pad": 1}
             within = ("axes fraction", "data")
-            self._axes.annotate(text, (0.01, place), xycoords=within, va="center", color=TROUBLE, bbox=box)
+            self._axes.annotate(text, (0.01, place), xycoords=within, va="center", color=NONFINITE, bbox=box)
 
 
 def _draw_range(axes: "Axes", place: float, series: Series) -> None:
@@ -163,7 +163,7 @@ class Curves:
                 places = sorted(numbers)
                 heights = [height] * len(places)
                 self._axes.scatter(
-                    places, heights, marker=marker, color=TROUBLE, transform=within, label=label, zorder=5
+                    places, heights, marker=marker, color=NONFINITE, transform=within, label=label, zorder=5
                 )
 
 
@@ -215,7 +215,7 @@ def draw_losses(trace: TraceData, losses: Sequence[Loss], rates: Mapping[str, Ma
         for number, (name, each) in enumerate(rates.items()):
             numbers = [trace.pass_number(pass_id) for pass_id in each]
             style = DASHES[1 + number % (len(DASHES) - 1)]
-            other.plot(numbers, list(each.values()), color=TROUBLE, linestyle=style, label=write_name(name))
+            other.plot(numbers, list(each.values()), color=AMBER, linestyle=style, label=write_name(name))
         other.set_ylabel(_("learning rate"))
         figure.legend(loc="outside upper center", ncols=3, frameon=False)
     return figure

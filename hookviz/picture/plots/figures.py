@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hookviz.picture.plots.series import Measure, Series
+from hookviz.picture.styles import AMBER, NONFINITE
 from hookviz.support.messages import N_, _
 from hookviz.support.optional_modules import load_optional
 
@@ -29,8 +30,8 @@ COLORS = "cividis"
 """A scale that people with any kind of colour blindness read, and that is monotonous in grey."""
 BOTH_WAYS = "PuOr"
 """A scale for numbers below and above 0, which they read, too."""
-BAR, TROUBLE, MISSING = "#7c3aed", "#b45309", "#cbd5e1"
-FILLS: tuple[tuple[str, str], ...] = ((BAR, ""), ("#0f766e", "////"), ("#b45309", "...."), ("#475569", "xxxx"))
+BAR, MISSING = "#7c3aed", "#cbd5e1"
+FILLS: tuple[tuple[str, str], ...] = ((BAR, ""), ("#0f766e", "////"), (AMBER, "...."), ("#475569", "xxxx"))
 """Colour and pattern of the bars of each trace, since colour is never the only sign."""
 DASHES = ("solid", "dashed", "dotted", "dashdot")
 
@@ -103,7 +104,7 @@ def make_norm(values: Sequence[float | None], measure: Measure) -> tuple[Any, An
         norm, name = colors.CenteredNorm(halfrange=max(map(abs, finite), default=1) or 1), BOTH_WAYS
     else:
         norm, name = colors.LogNorm(*_find_limits([value for value in finite if value > 0])), COLORS
-    return norm, maps[name].with_extremes(bad=MISSING, under="white", over=TROUBLE)
+    return norm, maps[name].with_extremes(bad=MISSING, under="white", over=NONFINITE)
 
 
 def color_cells(rows: Sequence[Sequence[float | None]], norm: Any, measure: Measure) -> list[list[float]]:
@@ -126,7 +127,7 @@ def explain_colors(figure: "Figure", rows: Sequence[Sequence[float | None]], mea
     has_trouble = any(value is not None and not math.isfinite(value) for value in values)
     named = [
         ("0", "white", has_zeros),
-        (_("NaN or Inf"), TROUBLE, has_trouble),
+        (_("NaN or Inf"), NONFINITE, has_trouble),
         (_("no value"), MISSING, None in values),
     ]
     patch = importlib.import_module("matplotlib.patches").Patch

@@ -9,7 +9,6 @@ from hookviz.picture.plots.figures import (
     BAR,
     COLORS,
     MAX_LINKS,
-    TROUBLE,
     link_columns,
     link_panel,
     list_edges,
@@ -18,6 +17,7 @@ from hookviz.picture.plots.figures import (
     write_name,
 )
 from hookviz.picture.plots.series import Distributions
+from hookviz.picture.styles import NONFINITE
 from hookviz.support.messages import _
 from hookviz.trace import TraceData
 from hookviz.trace.histogram_rows import HistogramRow
@@ -77,7 +77,7 @@ def draw_histograms_of_training(trace: TraceData, shown: Sequence[Distributions]
     figure, panels = _make_panels(len(shown))
     norm = importlib.import_module("matplotlib.colors").LogNorm(*SHARES)
     palette = importlib.import_module("matplotlib").colormaps[COLORS]
-    palette = palette.with_extremes(bad=TROUBLE)  # a pass without a finite number
+    palette = palette.with_extremes(bad=NONFINITE)  # a pass without a finite number
     mesh = None
     for axes, (name, rows) in zip(panels, shown, strict=True):
         limits = find_limits(list(rows.values()))

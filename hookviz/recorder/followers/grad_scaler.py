@@ -8,7 +8,9 @@ from torch.amp.grad_scaler import GradScaler
 
 from hookviz.autograd.graph import NodeMarks
 from hookviz.autograd.graph_snapshot import GraphSnapshot
+from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_types import is_tensor
+from hookviz.autograd.torch_internals import FOUND_INF
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.session import Session
@@ -22,12 +24,13 @@ class ScaleTracker(Follower):
         self.session, self.trace, self.optimizers = session, session.trace, optimizers
         self._scales_by_node: NodeMarks[float] = NodeMarks()
         """The scale of each node that scaled a loss."""
-        self._last_scales: dict[int, float] = {}
-        """``id`` of a scaler → its last known scale."""
+        self._last_scales: IdentityMap[float] = IdentityMap()
+        """Scaler → its last known scale."""
 
     def loss_scaled(self, scaler: GradScaler, result: Any) -> None:
         """Remember that ``scaler`` has scaled one loss or several."""
-        scale = self._last_scales[id(scaler)] = scaler.get_scale()
+        scale = scaler.get_scale()
+        self._last_scales.put(scaler, scale)
         for loss in result if isinstance(result, (list, tuple)) else (result,):
             if scaler.is_enabled() and is_tensor(loss) and loss.grad_fn is not None:
                 self._scales_by_node.put(loss.grad_fn, scale)
@@ -56,16 +59,16 @@ class ScaleTracker(Follower):
         if not scaler.is_enabled():
             return
         state = scaler._per_optimizer_states[id(optimizer)]
-        found_inf: Any = state["found_inf_per_device"]
+        found_inf: Any = state[FOUND_INF]
         overflow = any(flag.item() for flag in found_inf.values())
         number = self.optimizers.number(optimizer)
         self._log("unscale", scaler.get_scale(), 1.0, optimizer=number, found_inf=overflow)
 
     def scale_updated(self, scaler: GradScaler) -> None:
         """Add a step if ``scaler`` has changed its scale."""
-        before, now = self._last_scales.get(id(scaler)), scaler.get_scale()
+        before, now = self._last_scales.get(scaler), scaler.get_scale()
         if before is not None and before != now:
-            self._last_scales[id(scaler)] = now
+            self._last_scales.put(scaler, now)
             self._log("rescale", before, now)
 
     def _log(self, kind: StepKind, before: float, after: float, **fields: Any) -> None:

@@ -71,8 +71,8 @@ class MovedParameters(Follower):
         """(step, look) of what has moved in the last steps."""
         self._passes = 0
         """The number of passes when the step began that is running."""
-        self._counts: dict[int, int] = {}
-        """``id`` of a parameter → how often it was looked at."""
+        self._counts: IdentityMap[int] = IdentityMap()
+        """Parameter → how often it was looked at."""
 
     def pass_ended(self, snapshot: GraphSnapshot) -> None:
         """Note which hooks set numbers of a gradient to 0; nothing is read unless a leaf of the pass has a hook."""
@@ -107,10 +107,10 @@ class MovedParameters(Follower):
 
     def _look(self, optimizer: Optimizer, group: Any, parameter: torch.Tensor, zeroing: _Zeroing | None) -> None:
         grad = read_grad(parameter)
-        count = self._counts.get(id(parameter), 0)
+        count = self._counts.get(parameter) or 0
         if count >= MAX_LOOKS or grad is None or not _is_readable(parameter, grad):
             return
-        self._counts[id(parameter)] = count + 1
+        self._counts.put(parameter, count + 1)
         first_rows: tuple[Axis, list[int]] = "rows", list(range(min(MAX_PARTS, len(_split(parameter, "rows")))))
         found = first_rows if zeroing is None else _find_zero(grad, zeroing.zeros)
         if found is None:
@@ -151,6 +151,7 @@ class MovedParameters(Follower):
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget a tensor: torch swaps it with another one only if nothing refers to it weakly."""
         self._zeroed.forget(tensor)
+        self._counts.forget(tensor)
         self._looks = [look for look in self._looks if look.parameter() is not tensor]
         self._moved = [(step, look) for step, look in self._moved if look.parameter() is not tensor]
 

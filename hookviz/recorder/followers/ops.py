@@ -15,9 +15,9 @@ from torch.overrides import TorchFunctionMode
 
 from hookviz.autograd.torch_internals import count_function_modes, pop_function_mode, push_function_mode
 from hookviz.recorder.torch.grad_modes import APPLY_HAS_A_FRAME, grad_mode, is_function_running
-from hookviz.support.columns import truncate
 from hookviz.support.printable import make_printable
 from hookviz.support.source_code import shorten_filename
+from hookviz.support.terminal_text import truncate
 from hookviz.trace.hook_facts import HOOK_FACTS, TENSOR_HOOK_KINDS
 from hookviz.trace.training_rows import CutKind
 

@@ -17,7 +17,7 @@ from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import measure_or_defer
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.recorder.fingerprint import Fingerprint, fingerprint_of, mark_of
-from hookviz.support.columns import truncate
+from hookviz.support.terminal_text import truncate
 from hookviz.support.user_objects import read_attribute
 from hookviz.trace import TraceData
 from hookviz.trace.notes import Note

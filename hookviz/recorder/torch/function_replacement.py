@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-Here = Callable[[], Any]
+if TYPE_CHECKING:
+    from hookviz.recorder.recording import Recording
+
+Here: TypeAlias = "Callable[[], Recording | None]"
 """Returns the recording to notify of what the calling thread does, or None."""
 Notify = Callable[..., None]
 """Is called with the recording, the result of the function, and its arguments."""

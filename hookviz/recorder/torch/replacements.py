@@ -8,18 +8,19 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
+from torch.amp.grad_scaler import GradScaler
+from torch.nn.modules.module import Module
+from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.autograd.torch_internals import TENSOR_HOOKS
+from hookviz.autograd.torch_internals import PYTHON_TRACER, TENSOR_HOOKS
 from hookviz.recorder.hook_observer import Observer
 from hookviz.recorder.passes.node_observers import PROBE, ProbeResult
-from hookviz.recorder.torch.function_replacement import ActiveFlag
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Here
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
-Here: TypeAlias = "Callable[[], Recording | None]"
-"""Returns the recording to notify of what the calling thread does."""
 Observing: TypeAlias = Callable[[Callable[..., Any], ActiveFlag], Any]
 """Makes the replacement of a function of torch's."""
 
@@ -65,7 +66,10 @@ def observe_node_hooks(here: Here) -> Observing:
     return make
 
 
-def tensor_hook_added(kind: str, recording: "Recording", _: Any, tensor: torch.Tensor, *__: Any) -> None:
+# -- after a call of a function of torch: each gets the recording, the result of the call, and its arguments
+
+
+def tensor_hook_added(kind: str, recording: "Recording", _handle: Any, tensor: torch.Tensor, *_hook: Any) -> None:
     """Notify a recording of a hook of a ``kind`` that was just added to a tensor."""
     hooks = getattr(tensor, TENSOR_HOOKS[kind])
     is_late = tensor.grad_fn is not None and recording.passes.numbering.find(tensor) is not None
@@ -73,15 +77,47 @@ def tensor_hook_added(kind: str, recording: "Recording", _: Any, tensor: torch.T
     recording.passes.late_hooks.tensor_hook_added(tensor, kind, hooks)
 
 
-# -- a profiler of torch's follows each Python call, as ``torch.profiler.profile(with_stack=True)`` does
+def retain_grad_called(recording: "Recording", _result: None, tensor: torch.Tensor) -> None:
+    """Notify a recording of a tensor that keeps its gradient from now on."""
+    recording.passes.late_hooks.retain_grad_called(tensor)
 
-_FOLLOWER = "TraceContext"
-"""The class of what torch gives to Python to be told of each call in a thread."""
+
+def forward_hook_added(recording: "Recording", _handle: Any, module: Module, *_hook: Any) -> None:
+    """Notify a recording of a forward hook that was just added to a module."""
+    recording.calls.hook_registered(module)
+
+
+def global_forward_hook_added(recording: "Recording", _handle: Any, *_hook: Any) -> None:
+    """Notify a recording of a forward hook that was just added to all modules."""
+    recording.calls.hook_registered(None)
+
+
+def param_group_added(recording: "Recording", _result: None, optimizer: Optimizer, *_group: Any) -> None:
+    """Notify a recording of an optimizer that got parameters."""
+    recording.groups.add(optimizer)
+
+
+def loss_scaled(recording: "Recording", scaled: Any, scaler: GradScaler, *_losses: Any) -> None:
+    """Notify a recording of losses that a scaler has just scaled."""
+    recording.scales.loss_scaled(scaler, scaled)
+
+
+def gradients_unscaled(recording: "Recording", _result: None, scaler: GradScaler, optimizer: Optimizer) -> None:
+    """Notify a recording of gradients that a scaler has divided by its scale."""
+    recording.scales.gradients_unscaled(scaler, optimizer)
+
+
+def scale_updated(recording: "Recording", _result: None, scaler: GradScaler, *_scale: Any) -> None:
+    """Notify a recording of a scaler that may have another scale now."""
+    recording.scales.scale_updated(scaler)
+
+
+# -- a profiler of torch's follows each Python call, as ``torch.profiler.profile(with_stack=True)`` does
 
 
 def follows_python_calls() -> bool:
     """Return whether a profiler of torch's follows each Python call of this thread."""
-    return type(sys.getprofile()).__name__ == _FOLLOWER
+    return type(sys.getprofile()).__name__ == PYTHON_TRACER
 
 
 def observe_profiler(starts: Callable[[], None]) -> Observing:

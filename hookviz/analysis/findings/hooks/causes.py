@@ -1,4 +1,4 @@
-"""The causes for which a hook does not fire, each proven by what was recorded.
+"""The causes for which a hook does not fire, each proven by what was recorded, or said to be open.
 
 A rule looks at one hook and returns its cause, or None if what was recorded speaks against it. It names the facts that
 it needs: if they were not observed as a whole, the cause is open, and the hook has the cause for which they were not.
@@ -147,7 +147,7 @@ def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 # -- modules that were not called
 
 
-def _no_forward(hook: UnfiredRow, _: Timeline) -> Cause | None:
+def _no_forward(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     return None if hook.has_forward else Cause("no_forward", {"on": hook.on, "class": hook.owner})
 
 
@@ -194,7 +194,7 @@ def _bypassed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("bypassed", {"on": hook.on})
 
 
-def _called_before(hook: UnfiredRow, _: Timeline) -> Cause | None:
+def _called_before(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     """Its weights belong to a graph from before the recording: an older hook may have fired then."""
     if not hook.older or hook.called:
         return None
@@ -293,8 +293,8 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
     is_unwritten = HOOK_FACTS[hook.kind].changes == "grad" and not passed.isdisjoint(timeline.returning_passes)
-    facts = {"on": hook.on, "kind": name_of_kind(hook.kind)}
-    return Cause("partial.grad" if is_unwritten else "partial", facts, timeline.seeds[-1] if timeline.seeds else None)
+    names = {"on": hook.on, "kind": name_of_kind(hook.kind)}
+    return Cause("partial.grad" if is_unwritten else "partial", names, timeline.seeds[-1] if timeline.seeds else None)
 
 
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -323,7 +323,7 @@ def _parametrized(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("parametrized", {"on": hook.on, "parameter": parameter}) if parameter and not hook.in_graph else None
 
 
-def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
+def _frozen(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     """It did not require grad, at the passes or when its module was called."""
     if hook.frozen:
         return Cause("frozen", {"on": hook.on})
@@ -331,7 +331,7 @@ def _frozen(hook: UnfiredRow, _: Timeline) -> Cause | None:
     return Cause("frozen_at_call", {"on": hook.on, "module": module}) if hook.frozen_at_call else None
 
 
-def _stray(hook: UnfiredRow, _: Timeline) -> Cause | None:
+def _stray(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     is_stray = hook.stray and not hook.in_graph
     return Cause("stray", {"on": hook.on}) if is_stray else None
 
@@ -346,7 +346,7 @@ def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("detour", names, timeline.passes_while(hook)[0])
 
 
-def _after_its_pass(hook: UnfiredRow, _: Timeline) -> Cause | None:
+def _after_its_pass(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     """The pass that uses its tensor had begun when it was registered, and no other one uses it."""
     return Cause("after_pass", {"on": hook.on}) if hook.late and not hook.in_graph else None
 
@@ -391,7 +391,7 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     return Cause("substituted", {"on": hook.on, "module": module}, place=place)
 
 
-def _unseen(hook: UnfiredRow, _: Timeline) -> Cause | None:
+def _unseen(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     """No pass looked at its tensor: no variable holds it, or another tensor has its name."""
     is_seen = hook.passes or hook.in_graph or hook.kind not in ON_TENSOR_KINDS
     return None if is_seen else Cause("unseen", {"on": hook.on}, is_proven=False)
@@ -410,10 +410,13 @@ def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
+    if hook.steps:
+        return None
     trace = timeline.trace
-    if hook.steps or not trace.updates:
-        return None if hook.steps else Cause("no_step", {"on": hook.on})
-    others = {trace.optimizers[trace.rows[row.step].optimizer or 0]: row.step for row in reversed(trace.updates)}
+    steps = {row.step: trace.rows[row.step].optimizer for row in reversed(trace.updates)}
+    others = {trace.optimizers[number]: step for step, number in steps.items() if number is not None}
+    if not others:
+        return Cause("no_step", {"on": hook.on})
     step = min(others.values())
     listed = join_first([f"{one.name} ({one.kind})" for one in reversed(others)])
     return Cause("no_step.other", {"class": hook.owner, "others": listed, "step": f"{step + 1:,}"}, step)
@@ -428,17 +431,17 @@ def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 _CALLS: frozenset[Fact] = frozenset({"calls"})
 _PASSES: frozenset[Fact] = frozenset({"passes"})
 _GRAPHS: frozenset[Fact] = frozenset({"calls", "passes", "graphs"})
-_UNCALLED = (
+_UNCALLED_RULES = (
     Rule(_nothing_called, _CALLS), Rule(_copied), Rule(_discarded), Rule(_no_forward), Rule(compiled_before, _PASSES),
     Rule(_fast_path), Rule(_attention, _CALLS), Rule(_bypassed, _CALLS), Rule(_called_before, _CALLS),
     Rule(_caller_raised), Rule(_not_called, _CALLS),
 )  # fmt: skip
 _RULES: dict[str, tuple[Rule, ...]] = {
     "forward": (
-        Rule(_removed, _CALLS), Rule(_registered_after_calls, _CALLS), *_UNCALLED, Rule(_raised_in_call, _CALLS),
+        Rule(_removed, _CALLS), Rule(_registered_after_calls, _CALLS), *_UNCALLED_RULES, Rule(_raised_in_call, _CALLS),
     ),
     "backward": (
-        Rule(_removed, _CALLS), Rule(_registered_after_calls, _CALLS), *_UNCALLED, Rule(_raised_in_call, _CALLS),
+        Rule(_removed, _CALLS), Rule(_registered_after_calls, _CALLS), *_UNCALLED_RULES, Rule(_raised_in_call, _CALLS),
         Rule(_no_graph, _CALLS), Rule(transformed, _CALLS), Rule(_returned_container, _CALLS),
         Rule(_no_gradient_needed, _CALLS), Rule(_no_pass, _PASSES), Rule(_outside_graph, _GRAPHS),
         Rule(_partial_pass, _PASSES), Rule(_raised_in_pass, _PASSES),

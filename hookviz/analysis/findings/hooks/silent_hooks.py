@@ -31,7 +31,7 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True)
-class SilentHook:
+class ExplainedHook:
     """A hook that did not fire, or fired in a way that one may not expect."""
 
     hook: Hook
@@ -140,7 +140,7 @@ class SilentHook:
         return put_line(finding, *self.find_line())
 
 
-def _describe(hook: SilentHook) -> str:
+def _describe(hook: ExplainedHook) -> str:
     if hook.fired:
         return N_("{hook} on {on} fired in a way that you may not expect.")
     if hook.cause.is_proven:
@@ -148,18 +148,18 @@ def _describe(hook: SilentHook) -> str:
     return N_("{hook} on {on} was not seen to fire.")
 
 
-def list_silent_hooks(trace: TraceData) -> list[SilentHook]:
+def list_silent_hooks(trace: TraceData) -> list[ExplainedHook]:
     """List the hooks that did not fire, then those that fired in a surprising way."""
     firings = Counter(row.hook for row in trace.rows if row.hook is not None)
     found = [*_list_silent(trace)] if trace.unfired_rows else []
     for index, cause in find_surprises(trace):
         row = trace.hook_rows[index]
         hook = _make_hook(trace, row, trace.hook(index).on)
-        found.append(SilentHook(hook, row.key, cause, firings[index]))
+        found.append(ExplainedHook(hook, row.key, cause, firings[index]))
     return found
 
 
-def _list_silent(trace: TraceData) -> Iterator[SilentHook]:
+def _list_silent(trace: TraceData) -> Iterator[ExplainedHook]:
     timeline = Timeline(trace)
     fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
     owners: dict[object, set[str]] = {}
@@ -174,7 +174,7 @@ def _list_silent(trace: TraceData) -> Iterator[SilentHook]:
         is_older = row.since is None
         firing = owners.get(_identify(row), ())
         more = row.library, row.registered_at, index, bool(firing), row.on in firing, follows_ops(trace)
-        yield SilentHook(hook, row.key, cause, 0, is_older, is_idle, *more)
+        yield ExplainedHook(hook, row.key, cause, 0, is_older, is_idle, *more)
 
 
 def _identify(row: UnfiredRow | HookRow) -> tuple[str, str, str | None, int | None]:

@@ -3,7 +3,7 @@
 import { unpack } from "./compression.js";
 import { sayWith } from "./labels.js";
 
-/** @import { Content, Outline, Chunk, ChunkReply, RunContent, StepsChunk, View } from "./payload" */
+/** @import { Content, Overview, Chunk, ChunkReply, RunContent, StepsChunk, View } from "./payload" */
 /** @import { Model, LoadedContent, LoadedRun, Step } from "./types" */
 
 /** How long to wait for a reply of the kernel, in milliseconds: a dead kernel never replies. */
@@ -29,8 +29,8 @@ export async function loadContent(model, signal) {
  * @returns {Promise<LoadedRun>}
  */
 async function loadRun(run, content, fetchChunk) {
-  const outline = typeof run.outline === "string" ? /** @type {Outline} */ (await unpack(run.outline)) : run.outline;
-  const steps = readSteps(outline, content.questions ?? [], new Set(run.changing));
+  const overview = typeof run.overview === "string" ? /** @type {Overview} */ (await unpack(run.overview)) : run.overview;
+  const steps = readSteps(overview, content.questions ?? [], new Set(run.changing));
   const { chunk_size: chunkSize } = content;
   /** @param {number} step */
   const chunkOf = (step) => Math.floor((run.word_indices?.[step] ?? step) / chunkSize);
@@ -52,25 +52,25 @@ async function loadRun(run, content, fetchChunk) {
     if (typeof sent !== "string") fillIn(number, /** @type {StepsChunk} */ (sent));
   }
   const { label, notes, firings, silent, summary } = run;
-  const { views, pass_numbers: passNumbers, losses } = outline;
+  const { views, pass_numbers: passNumbers, losses } = overview;
   return { label, notes, firings, silent, summary, steps, views, passNumbers, losses, fetchWords };
 }
 
 /**
- * @param {Outline} outline
+ * @param {Overview} overview
  * @param {Content["questions"]} questions
  * @param {Set<number>} changing the steps in which a hook changed something
  * @returns {Step[]}
  */
-function readSteps(outline, questions, changing) {
-  return outline.kind.map((kind, i) => ({
+function readSteps(overview, questions, changing) {
+  return overview.kind.map((kind, i) => ({
     kind,
-    glyph: outline.glyph[i],
-    sign: outline.glyph[i] === "hook" ? signOf(kind, changing.has(i)) : null,
-    picture: outline.picture[i],
-    norm: outline.norm[i],
-    hook: outline.hook[i] < 0 ? null : outline.hook[i],
-    questions: (outline.questions[i] ?? []).map((key) => ({ ...questions[key], key })),
+    glyph: overview.glyph[i],
+    sign: overview.glyph[i] === "hook" ? signOf(kind, changing.has(i)) : null,
+    view: overview.view[i],
+    norm: overview.norm[i],
+    hook: overview.hook[i] < 0 ? null : overview.hook[i],
+    questions: (overview.questions[i] ?? []).map((key) => ({ ...questions[key], key })),
     words: null,
   }));
 }

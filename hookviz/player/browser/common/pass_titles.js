@@ -2,7 +2,7 @@
 
 /** @import { Context } from "./types" */
 
-/** @typedef {(picture: number) => string} TitleOf returns the title of a pass, given the index of its picture */
+/** @typedef {(view: number) => string} TitleOf returns the title of a pass, given the index of its view */
 /** @typedef {{ run: Pick<Context["run"], "passNumbers" | "losses">, say: Context["say"] }} Passes */
 
 /**
@@ -11,13 +11,13 @@
  * @returns {TitleOf[]}
  */
 export function makePassTitles({ run, say }) {
-  /** @param {number} picture */
-  const facts = (picture) => ({ number: run.passNumbers[picture].toLocaleString("en"), loss: run.losses[picture] });
+  /** @param {number} view */
+  const facts = (view) => ({ number: run.passNumbers[view].toLocaleString("en"), loss: run.losses[view] });
   /** @type {TitleOf} */
-  const plain = (picture) => say("pass", facts(picture));
+  const plain = (view) => say("pass", facts(view));
   if (run.losses.every((loss) => !loss)) return [plain];
   /** @type {(label: string) => TitleOf} */
-  const withLoss = (label) => (picture) => (run.losses[picture] ? say(label, facts(picture)) : plain(picture));
+  const withLoss = (label) => (view) => (run.losses[view] ? say(label, facts(view)) : plain(view));
   return [withLoss("pass_loss"), withLoss("number_loss"), plain];
 }
 
@@ -30,8 +30,8 @@ export function makePassTitles({ run, say }) {
  * @param {(title: string) => number} measure returns the width that a title needs
  */
 export function chooseTitles(titles, count, width, measure) {
-  const pictures = Array.from({ length: count }, (_, picture) => picture);
-  const widths = titles.map((titleOf) => count * Math.max(...pictures.map((one) => measure(titleOf(one)))));
+  const views = Array.from({ length: count }, (_, view) => view);
+  const widths = titles.map((titleOf) => count * Math.max(...views.map((one) => measure(titleOf(one)))));
   const fitting = widths.findIndex((needed, form) => needed <= width * (form ? 2 : 1));
   return titles[fitting < 0 ? titles.length - 1 : fitting];
 }
@@ -47,7 +47,7 @@ export function sayPosition({ run, say }, step) {
   const count = passNumbers.length;
   const position = say("step_of", { step: step + 1, steps: steps.length });
   if (count < 2) return position;
-  const number = passNumbers[steps[step].picture];
+  const number = passNumbers[steps[step].view];
   const isWhole = passNumbers[count - 1] === count;
   return `${position} · ${isWhole ? say("pass_of", { number, count }) : say("pass", { number })}`;
 }

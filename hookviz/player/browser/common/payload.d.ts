@@ -89,11 +89,11 @@ export interface StepWords {
 }
 
 /** An overview of all steps, which is sent first: a column for each field. */
-export interface Outline {
+export interface Overview {
   kind: string[];
   glyph: ("node" | "seed" | "module" | "optimizer" | "hook" | "retain" | "grad" | "exception" | "note")[];
-  /** The index of the step's picture in ``views``. */
-  picture: number[];
+  /** The index in ``views`` of the picture in which the player shows the step. */
+  view: number[];
   /** The index of the step's hook in ``Content.hooks``; -1 if the step has none. */
   hook: number[];
   norm: (number | string | null)[];
@@ -234,11 +234,11 @@ export interface RunContent {
   notes: string[];
   /** The number of steps. */
   steps: number;
-  outline: Outline | string;
+  overview: Overview | string;
   /** For each step the index of its words among the words of all runs; None if each step has its own. */
   word_indices: number[] | null;
   /** The index in ``Content.svgs`` of the picture of its last pass, which the static version of the player shows. */
-  picture: number;
+  final_svg: number;
   /** The title of its last pass; empty if it has only one. */
   last_pass: string;
 }

@@ -30,8 +30,8 @@ export interface Step {
   glyph: string;
   /** What the hook of the step did; null for a step without one. */
   sign: Sign | null;
-  /** The index of its picture in `views`. */
-  picture: number;
+  /** The index in `views` of the picture that shows it. */
+  view: number;
   norm: Norm;
   /** The index of its hook in `content.hooks`; null for none. */
   hook: number | null;
@@ -40,7 +40,7 @@ export interface Step {
   words: StepWords | null;
 }
 
-/** A run whose outline is unpacked. */
+/** A run whose overview is unpacked. */
 export interface LoadedRun {
   label: string;
   notes: string[];

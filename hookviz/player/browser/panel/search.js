@@ -103,7 +103,7 @@ function matchingGradients(entry, steps, isAskedNorm) {
 }
 
 /**
- * Converts the norms that an outline has as text: "nan" and "inf".
+ * Converts the norms that an overview has as text: "nan" and "inf".
  * @param {Norm} norm
  */
 const normNumber = (norm) => (typeof norm === "number" ? norm : norm === "inf" ? Infinity : NaN);

@@ -22,13 +22,13 @@ export function makePassChooser(context) {
   const label = say("choose_pass");
   const pane = makeElement("select", "hv-button hv-passes", "", { "aria-label": label, title: label });
   const [titleOf] = makePassTitles(context);
-  views.forEach((_, picture) => pane.append(makeElement("option", "", titleOf(picture), { value: String(picture) })));
+  views.forEach((_, view) => pane.append(makeElement("option", "", titleOf(view), { value: String(view) })));
   /** @param {number} step */
   const paint = (step) => {
-    pane.value = String(steps[step].picture);
+    pane.value = String(steps[step].view);
   };
   listen(pane, "change", () => {
-    driver.goTo(steps.findIndex(({ picture }) => picture === Number(pane.value)));
+    driver.goTo(steps.findIndex(({ view }) => view === Number(pane.value)));
     paint(driver.position().step); // a question may have stopped the move
   }, signal);
   return { pane, paint };

@@ -128,7 +128,7 @@ export class PicturePane {
     const isFirst = !this.#requested;
     this.step = step;
     this.trail.paint(step);
-    if (isFirst || steps[step].picture !== steps[before].picture) this.enter(views[steps[step].picture]);
+    if (isFirst || steps[step].view !== steps[before].view) this.enter(views[steps[step].view]);
     this.#paint();
     if (step === before && !isFirst) return;
     this.motion.play(before, step);

@@ -82,8 +82,8 @@ class Bars {
     const step = this.#stepAt(position);
     const x = position * this.track.clientWidth;
     const title = this.#passes.find(({ left, isTitled }) => isTitled && left <= x && x < left + this.#titleWidth);
-    const picture = title?.picture ?? steps[step].picture;
-    driver.goTo(y < this.#passRow ? step : steps.findIndex((other) => other.picture === picture));
+    const view = title?.view ?? steps[step].view;
+    driver.goTo(y < this.#passRow ? step : steps.findIndex((other) => other.view === view));
   }
 
   #draw() {
@@ -106,7 +106,7 @@ class Bars {
     /** @param {string} title */
     const measure = (title) => canvas.pen.measureText(title).width + TITLE_SPACE;
     const titleOf = chooseTitles(makePassTitles(this.context), run.views.length, canvas.width, measure);
-    this.#titleWidth = Math.max(...run.views.map((_, picture) => measure(titleOf(picture))));
+    this.#titleWidth = Math.max(...run.views.map((_, view) => measure(titleOf(view))));
     this.#passes = passMarks(run.steps, canvas.width, this.#titleWidth);
     this.#passRow = canvas.height - canvas.lane;
     drawPasses(canvas, this.#passes, titleOf);

@@ -145,11 +145,11 @@ const resolveVariables = (text, colours) => text.replace(/var\(--hv-([\w-]+)\)/g
  * Draws a line where each pass begins, through the bars and a row at the bottom that has the titles for which there is room.
  * @param {Canvas} canvas
  * @param {PassMark[]} marks
- * @param {(picture: number) => string} titleOf
+ * @param {(view: number) => string} titleOf
  */
 export function drawPasses({ pen, lane, colours }, marks, titleOf) {
   pen.fillStyle = colours.line;
   for (const { left, isTitled } of marks) pen.fillRect(left, 0, 1, isTitled ? BARS_HEIGHT + lane : BARS_HEIGHT);
   pen.fillStyle = colours.ink;
-  for (const { picture, left, isTitled } of marks) if (isTitled) pen.fillText(titleOf(picture), left + 4, BARS_HEIGHT + lane / 2 + 1);
+  for (const { view, left, isTitled } of marks) if (isTitled) pen.fillText(titleOf(view), left + 4, BARS_HEIGHT + lane / 2 + 1);
 }

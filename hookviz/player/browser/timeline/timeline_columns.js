@@ -7,11 +7,11 @@
 /** The least space between the beginnings of passes, in pixels: nearer ones are left out unless they have a title. */
 const MIN_PASS_WIDTH = 6;
 
-/** @typedef {{ picture: number, left: number, isTitled: boolean }} PassMark */
+/** @typedef {{ view: number, left: number, isTitled: boolean }} PassMark */
 
 /**
  * Returns where passes begin on a timeline. If there is no room for all titles, every second, fifth, tenth … has one.
- * @param {{ picture: number }[]} steps the steps of the timeline
+ * @param {{ view: number }[]} steps the steps of the timeline
  * @param {number} width in pixels
  * @param {number} titleWidth the width that each title needs
  * @returns {PassMark[]}
@@ -19,12 +19,12 @@ const MIN_PASS_WIDTH = 6;
 export function passMarks(steps, width, titleWidth) {
   /** @type {Map<number, number>} */
   const starts = new Map();
-  steps.forEach(({ picture }, i) => starts.has(picture) || starts.set(picture, i));
+  steps.forEach(({ view }, i) => starts.has(view) || starts.set(view, i));
   const stride = roundUp((starts.size * titleWidth) / width);
   const offset = stride > 2 ? 1 : 0; // 1, 3, 5 …, or 5, 10, 15 …
   const isTight = starts.size * MIN_PASS_WIDTH > width;
-  const marks = [...starts].map(([picture, i]) => {
-    return { picture, left: (i / steps.length) * width, isTitled: (picture + offset) % stride === 0 };
+  const marks = [...starts].map(([view, i]) => {
+    return { view, left: (i / steps.length) * width, isTitled: (view + offset) % stride === 0 };
   });
   const shown = isTight ? marks.filter(({ isTitled }) => isTitled) : marks;
   return shown.map((mark, i) => {

@@ -50,9 +50,9 @@ function makePassMarks(context) {
   if (views.length < 2) return [];
   const width = steps.length * TICK_WIDTH;
   const titleOf = chooseTitles(makePassTitles(context), views.length, width, measureTitle);
-  const titleWidth = Math.max(...views.map((_, picture) => measureTitle(titleOf(picture))));
-  return passMarks(steps, width, titleWidth).map(({ picture, left, isTitled }) => {
-    const mark = makeElement("span", "hv-pass", isTitled ? titleOf(picture) : "");
+  const titleWidth = Math.max(...views.map((_, view) => measureTitle(titleOf(view))));
+  return passMarks(steps, width, titleWidth).map(({ view, left, isTitled }) => {
+    const mark = makeElement("span", "hv-pass", isTitled ? titleOf(view) : "");
     mark.style.left = `${(left / width) * 100}%`;
     return mark;
   });

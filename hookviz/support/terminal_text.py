@@ -21,10 +21,10 @@ def find_terminal_width() -> int:
     return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
 
 
-def count_columns(text: str) -> int:
+def measure_width(text: str) -> int:
     """Return how many columns ``text`` takes in a terminal.
 
-    >>> count_columns("hook"), count_columns("钩子")
+    >>> measure_width("hook"), measure_width("钩子")
     (4, 4)
     """
     if text.isascii() or not _WIDE.search(text):
@@ -38,7 +38,7 @@ def pad(text: str, width: int) -> str:
     >>> pad("钩子", 6) + "|", pad("hook", 6) + "|"
     ('钩子  |', 'hook  |')
     """
-    return text + " " * (width - count_columns(text))
+    return text + " " * (width - measure_width(text))
 
 
 def truncate(text: str, room: int) -> str:
@@ -47,16 +47,16 @@ def truncate(text: str, room: int) -> str:
     >>> truncate("a_very_long_name", 8), truncate("short", 8), truncate("张量钩子", 6)
     ('a_very_…', 'short', '张量…')
     """
-    if count_columns(text) <= room:
+    if measure_width(text) <= room:
         return text
     kept = text[: room - 1]
-    while count_columns(kept) > room - 1:
+    while measure_width(kept) > room - 1:
         kept = kept[:-1]
     return f"{kept}…"
 
 
 def wrap(
-    text: str, width: int, measure: Callable[[str], int] = count_columns, *, break_words: bool = True
+    text: str, width: int, measure: Callable[[str], int] = measure_width, *, break_words: bool = True
 ) -> list[str]:
     """Break ``text`` into lines of at most ``width``: between words, and anywhere in Chinese but before a full stop.
 
@@ -71,7 +71,7 @@ def wrap(
     >>> wrap("abcdef g", 4), wrap("abcdef g", 4, break_words=False)
     (['abcd', 'ef g'], ['abcdef', 'g'])
     """
-    if measure is count_columns and not _WIDE.search(text):
+    if measure is measure_width and not _WIDE.search(text):
         return textwrap.wrap(text, width, break_long_words=break_words)
     lines = [""]
     for piece in _PIECE.findall(" ".join(text.split())):

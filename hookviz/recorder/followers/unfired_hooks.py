@@ -32,7 +32,7 @@ GroupedRow: TypeAlias = tuple[UnfiredRow, MultiGradGroup | None]
 """A row, and for a part of a multi-grad hook its group."""
 
 
-class SilentHooks(Follower):
+class UnfiredHooks(Follower):
     """Writes the rows of the hooks that did not fire.
 
     The hooks are those of the ledger, and older ones of the given models, of what was called, and of modules, tensors
