@@ -96,6 +96,9 @@ def test_a_silent_pin_is_dashed_and_says_why_unless_one_predicts(open_file: Open
     assert pin.locator(".hv-pin-box").evaluate("box => getComputedStyle(box).strokeDasharray") != "none"
     pin.press("Enter")
     expect(player.locator(".hv-told")).to_contain_text("keep on a did not fire.")
-    for shown in (0, 1):
+    chip, row = player.locator(".hv-chip", has_text="keep"), player.locator(".hv-firings tr", has_text="keep on a did not")
+    for shown, note in ((0, "to come"), (1, "did not fire")):
         player.press("p")
         expect(pin).to_have_count(shown)
+        expect(chip).to_contain_text(note)
+        expect(row.filter(visible=True)).to_have_count(shown)
