@@ -70,6 +70,10 @@ def test_w_and_enter_lead_to_the_module_that_returned_nan(open_file: Opener) -> 
     step = re.match(r"Step (\d+), error:", link.inner_text())
     assert step
     expect(player.locator(".hv-count")).to_contain_text(re.compile(rf"^step {step[1]} ", re.IGNORECASE))
+    press(player.page, "Escape")
+    expect(link).not_to_be_visible()
+    press(player.page, "ArrowRight")
+    expect(player.locator(".hv-count")).to_contain_text(f"tep {int(step[1]) + 1} ")
 
 
 def test_findings_are_hidden_while_predicting(open_file: Opener) -> None:
