@@ -33,6 +33,7 @@ _LINE_ROLES = {
     "clips": N_("line {line} (clips the gradients)"),
     "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
+    "freezes": N_("line {line} (may freeze them)"),
     "zeros": N_("line {line} (sets it to 0)"),
     "draws": N_("line {line} (draws the weights)"),
 }
@@ -176,7 +177,7 @@ class Finding(ShownRow):
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
     ``derivative`` of a Function, is that of the ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the
     handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
-    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters, sets one to ``zeros`` or ``draws``
+    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` or perhaps ``freezes`` parameters, sets one to ``zeros`` or ``draws``
     its numbers, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""

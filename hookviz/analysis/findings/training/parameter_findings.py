@@ -13,9 +13,14 @@ from hookviz.analysis.findings.parameters.missing_gradients import (
     list_missing_gradients,
 )
 from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
-from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing, find_mark
+from hookviz.analysis.findings.training.program_calls import (
+    add_update_line,
+    find_clearing,
+    find_freezing,
+    find_mark,
+)
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import N_, _, join_list, join_sentences
+from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
 from hookviz.trace.values import get_norm_nan_inf
 
 FEWEST = 2
@@ -181,7 +186,7 @@ def _make_update_finding(
 def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that an optimizer holds and that no gradient reached in its last steps, but in earlier ones.
 
-    It may be meant, as if a part is frozen later, so that it is a remark.
+    It is a warning if these are most of those that it trained. Else it may be meant, as if a part is frozen later.
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for number, row in enumerate(facts.parameters):
@@ -246,12 +251,26 @@ def _make_stopped(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, fir
         count=f"{sum(step >= first for step in steps):,}",
         total=f"{len(steps):,}",
     )
-    finding = Finding(first, "stopped", sentence, "remark", parameters=names)
+    trained = [number for number in facts.list_held(optimizer) if facts.accumulations(number)]
+    severity = "warning" if 2 * len(numbers) > len(trained) else "remark"
+    finding = Finding(first, "stopped", sentence, severity, parameters=names)
     if not any(facts.parameters[number].requires_grad for number in numbers):
-        advice = _("If they should be trained, unfreeze them before their module is called.")
-        return replace(finding, cause=_("They do not require grad any more."), advice=advice)
+        return _add_freezing(facts, finding)
     place = _find_place(facts, finder, names[0], first)
     return finding if place is None else _add_place(facts, finding, place)
+
+
+def _add_freezing(facts: TrainingFacts, finding: Finding) -> Finding:
+    """Say that parameters were frozen, and name the code that may have done it."""
+    code = find_freezing(facts.trace)
+    named = join_first([f"{text} ({place.where})" for place, text in code.pieces])
+    text = _("Code that may have frozen them, if it ran: {code}.")
+    if code.has_run:
+        text = _("Code that ran and may have frozen them: {code}.")
+    cause = [_("They do not require grad any more."), text.format(code=named) if named else ""]
+    advice = _("If they should be trained, unfreeze them before their module is called.")
+    finding = replace(finding, cause=join_sentences(cause), advice=advice)
+    return put_line(finding, code.pieces[0][0] if len(code.pieces) == 1 else None, "freezes")
 
 
 def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int) -> Place | None:

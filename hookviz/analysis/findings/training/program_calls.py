@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, get_last_name, iter_trees
+from hookviz.analysis.findings.training.control_flow import Execution
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.traversal import list_outer_paths
@@ -231,6 +232,44 @@ def _sets_false(mark: str, node: ast.AST) -> bool:
     if not isinstance(target, ast.Attribute) or target.attr != attribute or not isinstance(node, ast.Assign):
         return False
     return ast.unparse(node.value) == "False" and _has_last_name(target.value, owner.rpartition(".")[2])
+
+
+class FreezingCode(NamedTuple):
+    """Code that may have frozen parameters."""
+
+    pieces: list[tuple[CodePlace, str]]
+    """Each with its line."""
+    has_run: bool
+    """Whether it ran for sure."""
+
+
+def find_freezing(trace: TraceData) -> FreezingCode:
+    """Find the code that may have frozen parameters during a training: of some of it, that which ran for sure.
+
+    What runs only before the first pass is left out; beside code that sets a flag to False, so is what computes one.
+    """
+    execution, every = Execution(trace), enumerate(iter_trees(trace))
+    found = [
+        (index, node, CodePlace(source.file, node.lineno + source.line - 1))
+        for index, (source, tree) in every
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Call, ast.Assign)) and _read_flag(node)
+    ]
+    later = [one for one in found if not execution.comes_before_passes((one[0], one[2].line))]
+    off = [one for one in later if _read_flag(one[1]) == "False"] or later
+    ran = [one for one in off if execution.has_run(one[0], one[1])]
+    return FreezingCode([(place, ast.unparse(node)) for _index, node, place in ran or off], bool(ran))
+
+
+def _read_flag(node: ast.Call | ast.Assign) -> str:
+    """Return the code of the value that code gives to ``requires_grad``; empty if it gives none, or True."""
+    text = ""
+    if isinstance(node, ast.Call) and get_last_name(node.func) == "requires_grad_":
+        values = [*node.args, *(one.value for one in node.keywords)]
+        text = ast.unparse(values[0]) if values else ""
+    elif isinstance(node, ast.Assign) and get_last_name(node.targets[0]) == "requires_grad":
+        text = ast.unparse(node.value)
+    return "" if text == "True" else text
 
 
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
