@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.program_text import (
+    describe_copying,
     find_cut_of_variable,
     find_forward_call,
     find_replaced_parameter,
@@ -16,6 +17,7 @@ from hookviz.analysis.findings.hooks.program_text import (
 )
 from hookviz.analysis.findings.hooks.timeline import (
     ALL_FACTS,
+    TWIN,
     Fact,
     Timeline,
     between,
@@ -165,8 +167,11 @@ def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.called or hook.copy is None:
         return None
     step = timeline.first_call(hook.copy)
-    names = {"on": hook.on, "copy": timeline.trace.modules[hook.copy].name, "step": f"{(step or 0) + 1:,}"}
-    return Cause("copied.object" if hook.bound else "copied", names, step)
+    copy = timeline.trace.modules[hook.copy].name
+    copying = describe_copying(timeline.trace, hook.on, copy)
+    names = {"on": hook.on, "copy": copy, "step": f"{(step or 0) + 1:,}"}
+    place = Place(TWIN, copying, step) if copying else None
+    return Cause("copied.object" if hook.bound else "copied", names, step, place=place)
 
 
 def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:

@@ -116,12 +116,31 @@ class ProgramFunctions:
         position = next((at for at, one in enumerate(call.args) if ast.unparse(one) == expression), None)
         if keyword is not None or position is None:
             return keyword
+        names = self._list_parameters(function)
+        return names[position] if position < len(names) else None
+
+    def _list_parameters(self, function: Function) -> list[str]:
+        """List the parameters of a function, of a method without ``self``."""
         row = self._sources[function.source]
         nodes = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, ast.FunctionDef))
         ends = (node for node in nodes if (node.end_lineno or 0) + row.line - 1 == function.lines.last)
         names = next(([one.arg for one in node.args.args] for node in ends if function.name.endswith(node.name)), [])
-        names = names[1:] if function.owner else names
-        return names[position] if position < len(names) else None
+        return names[1:] if function.owner else names
+
+    def list_values_of(self, site: Site, expression: str) -> set[str]:
+        """List what an expression may stand for: of a parameter, what calls of the function around a line give it."""
+        function = self.find_around(*site)
+        names = [] if function is None else self._list_parameters(function)
+        found = set[str]()
+        for row in self._sources if expression in names else ():
+            for call in ast.walk(parse_source(row.text)):
+                if isinstance(call, ast.Call) and self.find_called(call) == function:
+                    given = {
+                        **dict(zip(names, call.args, strict=False)),
+                        **{one.arg: one.value for one in call.keywords},
+                    }
+                    found |= {ast.unparse(given[expression])} if expression in given else set()
+        return found or {expression}
 
 
 def _list_renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:

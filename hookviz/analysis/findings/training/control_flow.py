@@ -1,6 +1,7 @@
 """Tells which code of a program ran, may have been left out, or ran only before the passes."""
 
 import ast
+import re
 from functools import cached_property
 
 from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, parse_source
@@ -92,6 +93,21 @@ class Execution:
         is_running = self._sources[source].whole if function is None else function in self._ran
         return is_running and not self._may_be_left_out(source, node)
 
+    def may_have_run(self, place: CodePlace) -> bool:
+        """Whether a line may have run: not so in a function that the whole program names only where it defines it."""
+        site = self._find_site(place)
+        function = None if site is None else self.functions.find_around(*site)
+        name = "" if function is None else function.name.rpartition(".")[2]
+        name = function.owner if function is not None and name.startswith("__") else name
+        if (
+            function is None
+            or function in self._ran
+            or name == "forward"
+            or not all(row.whole for row in self._sources)
+        ):
+            return True
+        return sum(len(re.findall(rf"\b{name}\b", row.text)) for row in self._sources) > 1
+
     @cached_property
     def _ran(self) -> set[Function]:
         """The functions that ran: a recorded line is in them, or one of these calls them in any case."""
@@ -105,7 +121,7 @@ class Execution:
         """List the recorded lines: they call modules, start passes, make optimizers or take their steps."""
         trace = self._trace
         texts = [row.taken_at for row in trace.updates] + [row.made_at for row in trace.groups]
-        sites = (self.find_site(read_place(text)) for text in dict.fromkeys(texts))
+        sites = (self._find_site(read_place(text)) for text in dict.fromkeys(texts))
         return [*((row.source, row.line) for row in trace.lines), *(site for site in sites if site is not None)]
 
     def _list_called(self, function: Function) -> list[Function]:
@@ -124,7 +140,7 @@ class Execution:
     def _line_of(self, source: int, node: ast.AST) -> int:
         return getattr(node, "lineno", 0) + self._sources[source].line - 1
 
-    def find_site(self, place: CodePlace | None) -> Site | None:
+    def _find_site(self, place: CodePlace | None) -> Site | None:
         """Return the source and the line of a place; None if its text is not known."""
         found = (
             (index, place.line)
@@ -156,6 +172,15 @@ class Execution:
     def leads_to_pass(self, function: Function) -> bool:
         """Whether a function starts a pass, or calls one that does."""
         return any(self._is_in(lead, function.source, function) for lead in self._leads)
+
+    def find_helper_call(self, place: CodePlace) -> CodePlace | None:
+        """Return the only line that calls the function around a line; None if that leads to passes itself."""
+        site = self._find_site(place)
+        function = None if site is None else self.functions.find_around(*site)
+        if function is None or self.leads_to_pass(function):
+            return None
+        calls = self.functions.list_all_calls(function)
+        return CodePlace(self._sources[calls[0][0]].file, calls[0][1]) if len(calls) == 1 else None
 
     def _is_in(self, site: Site, source: int, function: Function | None) -> bool:
         is_same_file = self._sources[site[0]].file == self._sources[source].file

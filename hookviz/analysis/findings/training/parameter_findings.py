@@ -21,6 +21,7 @@ from hookviz.analysis.findings.training.program_calls import (
 )
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
+from hookviz.trace.traversal import write_access
 from hookviz.trace.values import get_norm_nan_inf
 
 FEWEST = 2
@@ -151,7 +152,7 @@ def _explain_mark(mark: str) -> tuple[str, str]:
         cause = _("torch does not read an attribute {name} of a parameter.").format(name=name)
         return cause, _("Write requires_grad = False.")
     cause = _("torch does not read an attribute requires_grad of a module.")
-    return cause, _("Call {module}.requires_grad_(False).").format(module=module)
+    return cause, _("Call {module}.requires_grad_(False).").format(module=write_access(module))
 
 
 def find_shared(facts: TrainingFacts) -> Iterator[Finding]:

@@ -205,6 +205,23 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
     return _get_only(_find_replacements(trace, name))
 
 
+def find_later_assignment(trace: TraceData, name: str, place: CodePlace) -> CodePlace | None:
+    """Return the only line after another one in its function that assigns what a call returns to a variable.
+
+    ``name`` is that of the variable, or of an attribute such as ``self.model``.
+    """
+    found: set[CodePlace] = set()
+    for source, tree in iter_trees(trace, place.file):
+        line = place.line - source.line + 1
+        scope = find_function(tree, line)
+        for node in ast.walk(scope):
+            is_later = isinstance(node, ast.Assign) and node.lineno > line and find_function(tree, node.lineno) is scope
+            if is_later and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                if name in map(ast.unparse, node.targets):
+                    found.add(CodePlace(source.file, node.lineno + source.line - 1))
+    return _get_only(found)
+
+
 def is_replaced(trace: TraceData, name: str) -> bool:
     """Return whether some line outside of an ``__init__`` assigns a parameter, or a module that holds it."""
     return bool(_find_replacements(trace, name))
@@ -255,6 +272,7 @@ def find_freezing(trace: TraceData) -> FreezingCode:
         for node in ast.walk(tree)
         if isinstance(node, (ast.Call, ast.Assign)) and _read_flag(node)
     ]
+    found = [one for one in found if execution.may_have_run(one[2])]
     later = [one for one in found if not execution.comes_before_passes((one[0], one[2].line))]
     off = [one for one in later if _read_flag(one[1]) == "False"] or later
     ran = [one for one in off if execution.has_run(one[0], one[1])]
