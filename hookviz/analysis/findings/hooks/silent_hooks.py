@@ -11,7 +11,8 @@ from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.analysis.findings.hooks.program_text import FORWARD, PASSED, REPLACED, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
-from hookviz.analysis.findings.parameters.places import FOLLOW_OPS, MISSED, follows_ops
+from hookviz.analysis.findings.parameters.missing_gradients import advise_on_cut
+from hookviz.analysis.findings.parameters.places import CUTS, FOLLOW_OPS, MISSED, follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
@@ -55,6 +56,8 @@ class SilentHook:
     """Whether it did so on an owner with the same name."""
     follows_ops: bool = False
     """Whether the recording followed each op, to find those that cut."""
+    cut_advice: str = ""
+    """What to do about the code that cuts it off; empty if nothing is known of that."""
 
     @property
     def explanation(self) -> Explanation:
@@ -116,6 +119,8 @@ class SilentHook:
             return _("Use the module itself there, without .forward.")
         if self._is_somewhere_cut and not self.follows_ops:
             return join_sentences([_(_UNUSED_OR_CUT).format(**self.arguments), _(FOLLOW_OPS)])
+        if self.cut_advice and self.cause.key in ("outside", "not_in_graph"):
+            return self.cut_advice
         return _(_NOT_USED if self._is_somewhere_cut else self.explanation.advice).format(**self.arguments)
 
     @property
@@ -178,7 +183,8 @@ def _list_silent(trace: TraceData) -> Iterator[SilentHook]:
         is_idle = row.leaf and "." in row.on and not row.in_graph and timeline.caller_of(row) is None
         is_older = row.since is None
         firing = owners.get(_identify(row), ())
-        more = row.library, row.registered_at, index, bool(firing), row.on in firing, follows_ops(trace)
+        advice = advise_on_cut(trace, cause.place) if cause.place is not None and cause.place.key in CUTS else ""
+        more = row.library, row.registered_at, index, bool(firing), row.on in firing, follows_ops(trace), advice
         yield SilentHook(hook, row.key, cause, 0, is_older, is_idle, *more)
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
 from hookviz.trace import SourceRow
 
-
 Site = tuple[int, int]
 """The index of a source, and a line of it."""
 
@@ -135,11 +134,8 @@ class ProgramFunctions:
         for row in self._sources if expression in names else ():
             for call in ast.walk(parse_source(row.text)):
                 if isinstance(call, ast.Call) and self.find_called(call) == function:
-                    given = {
-                        **dict(zip(names, call.args, strict=False)),
-                        **{one.arg: one.value for one in call.keywords},
-                    }
-                    found |= {ast.unparse(given[expression])} if expression in given else set()
+                    pairs = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
+                    found.update(ast.unparse(value) for name, value in pairs if name == expression)
         return found or {expression}
 
 

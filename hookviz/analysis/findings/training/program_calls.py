@@ -212,13 +212,12 @@ def find_later_assignment(trace: TraceData, name: str, place: CodePlace) -> Code
     """
     found: set[CodePlace] = set()
     for source, tree in iter_trees(trace, place.file):
-        line = place.line - source.line + 1
-        scope = find_function(tree, line)
-        for node in ast.walk(scope):
-            is_later = isinstance(node, ast.Assign) and node.lineno > line and find_function(tree, node.lineno) is scope
-            if is_later and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                if name in map(ast.unparse, node.targets):
-                    found.add(CodePlace(source.file, node.lineno + source.line - 1))
+        shift = source.line - 1
+        scope = find_function(tree, place.line - shift)
+        nodes = (node for node in ast.walk(scope) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
+        own = (node for node in nodes if find_function(tree, node.lineno) is scope)
+        later = (node for node in own if node.lineno > place.line - shift and name in map(ast.unparse, node.targets))
+        found.update(CodePlace(source.file, node.lineno + shift) for node in later)
     return _get_only(found)
 
 
