@@ -84,10 +84,10 @@ def _list_forwards(trace: TraceData) -> Iterator[_Forward]:
         nodes = list(ast.walk(tree))
         called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
-            if isinstance(node, ast.Attribute) and node.attr == "forward" and isinstance(node.ctx, ast.Load):
-                if "super" not in ast.unparse(node.value):
-                    place = CodePlace(source.file, node.lineno + source.line - 1)
-                    yield _Forward(place, node.value, find_function(tree, node.lineno), id(node) in called)
+            is_read = isinstance(node, ast.Attribute) and node.attr == "forward" and isinstance(node.ctx, ast.Load)
+            if is_read and isinstance(node, ast.Attribute) and "super" not in ast.unparse(node.value):
+                place = CodePlace(source.file, node.lineno + source.line - 1)
+                yield _Forward(place, node.value, find_function(tree, node.lineno), id(node) in called)
 
 
 def _list_values(scope: ast.AST, part: ast.expr) -> tuple[list[str], set[str]]:
@@ -129,8 +129,8 @@ def describe_copying(trace: TraceData, original: str, other: str) -> str:
         other: the name of what was used in its place: a line that copies that in its turn is left out.
     """
     functions, found = ProgramFunctions(trace.sources), list[str]()
-    names = {_get_last_name(path) for path in (*list_outer_paths(original), original)} - {"self"}
-    others = {*list_outer_paths(other), other}
+    own = {*list_outer_paths(original), original} - {"self"}
+    names, others = set(map(_get_last_name, own)), {*list_outer_paths(other), other} - own
     for index, (source, tree) in enumerate(iter_trees(trace)):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and get_last_name(node.func) == "deepcopy" and node.args:

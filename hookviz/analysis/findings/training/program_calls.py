@@ -283,10 +283,16 @@ def _read_flag(node: ast.Call | ast.Assign) -> str:
     text = ""
     if isinstance(node, ast.Call) and get_last_name(node.func) == "requires_grad_":
         values = [*node.args, *(one.value for one in node.keywords)]
-        text = ast.unparse(values[0]) if values else ""
+        text = ast.unparse(values[0]) if values and not _is_of_new_object(node.func) else ""
     elif isinstance(node, ast.Assign) and get_last_name(node.targets[0]) == "requires_grad":
         text = ast.unparse(node.value)
     return "" if text == "True" else text
+
+
+def _is_of_new_object(method: ast.expr) -> bool:
+    """Return whether code reads a method of what it has just made, as that of ``Linear(2, 2)``."""
+    maker = method.value if isinstance(method, ast.Attribute) else None
+    return isinstance(maker, ast.Call) and get_last_name(maker.func)[:1].isupper()
 
 
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
