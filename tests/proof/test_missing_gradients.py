@@ -597,7 +597,9 @@ def test_to_remove_a_detach_is_no_advice_where_its_result_becomes_numbers(
     [row] = missing_gradients(trace)
 
     assert row.line == line_in(run, "detach") and advice in row.advice
-    assert ("makes numbers of that, which have no graph either" in row.sentence) == (cuts and advice.startswith("Write"))
+    assert ("makes numbers of that, which have no graph either" in row.sentence) == (
+        cuts and advice.startswith("Write")
+    )
 
 
 class Choosing(Net):

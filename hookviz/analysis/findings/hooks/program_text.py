@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from hookviz.analysis.findings.parameters.cutting_code import (
@@ -121,16 +121,17 @@ def _get_last_name(text: str) -> str:
     return re.findall(r"\w+", text)[-1] if re.search(r"\w", text) else ""
 
 
-def describe_copying(trace: TraceData, original: str, other: str) -> str:
+def describe_copying(trace: TraceData, original: str, used: Iterable[str]) -> str:
     """Name the code that may have copied a module, or one around it; empty if there is none.
 
     Args:
         original: the name of the module, or of a parameter of it.
-        other: the name of what was used in its place: a line that copies that in its turn is left out.
+        used: the names of what was used in its place: a line that copies that in its turn is left out.
     """
     functions, found = ProgramFunctions(trace.sources), list[str]()
     own = {*list_outer_paths(original), original} - {"self"}
-    names, others = set(map(_get_last_name, own)), {*list_outer_paths(other), other} - own
+    names = set(map(_get_last_name, own))
+    others = {path for other in used for path in (*list_outer_paths(other), other)} - own
     for index, (source, tree) in enumerate(iter_trees(trace)):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and get_last_name(node.func) == "deepcopy" and node.args:

@@ -278,7 +278,7 @@ def find_twin(timeline: Timeline, hook: UnfiredRow) -> Place | None:
     text = _("{other}, another {class}, was called (step {step}).")
     if more:
         text = _("{other}, another {class}, was called (step {step}), as {more} was.")
-    return Place(TWIN, join_sentences([text.format(**names), describe_copying(timeline.trace, hook.on, name)]), step)
+    return Place(TWIN, join_sentences([text.format(**names), describe_copying(timeline.trace, hook.on, found)]), step)
 
 
 def _list_twins(timeline: Timeline, hook: UnfiredRow) -> dict[str, int]:
@@ -322,7 +322,8 @@ def find_copies(timeline: Timeline, hook: UnfiredRow) -> Place | None:
         return None
     text = _("Modules of the same class, with parameters of the same shapes, were called and may be copies: {names}.")
     names = list(found)[::-1]
-    return Place(TWIN, text.format(names=join_first(names, MAX_TWINS)), found[names[0]])
+    copying = describe_copying(timeline.trace, hook.on, names)
+    return Place(TWIN, join_sentences([text.format(names=join_first(names, MAX_TWINS)), copying]), found[names[0]])
 
 
 def _list_shapes(trace: TraceData, module: str) -> set[tuple[str, tuple[int, ...]]]:

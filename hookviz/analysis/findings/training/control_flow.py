@@ -156,7 +156,8 @@ class Execution:
         function = self.functions.find_around(*site)
         leads = [lead for lead in self._leads if self._is_in(lead, site[0], function)]
         if leads:
-            return site[1] < min(map(self._find_start, leads)) and not self._repeats(function)
+            is_making = bool(inner) and inner[-1].name == "self.__init__"  # as in ``Trainer(model).fit()``
+            return site[1] < min(map(self._find_start, leads)) + is_making and not self._repeats(function)
         if function is None or function in inner:
             return True
         calls = self.functions.list_all_calls(function)
