@@ -177,9 +177,9 @@ class Finding(ShownRow):
     sentences speak. It ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
     ``derivative`` of a Function, defines the ``hook`` or is ``inside`` it, ``registered`` or ``removed`` it; it
-    ``overwrites`` the handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
-    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters or perhaps ``freezes`` them, sets one to
-    ``zeros`` or ``draws`` its numbers, or ``evaluates``: it switches to evaluation mode."""
+    ``overwrites`` the handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets
+    its learning ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters or perhaps ``freezes`` them, sets
+    one to ``zeros`` or ``draws`` its numbers, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

@@ -81,7 +81,7 @@ def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated, mod
         sentences.append(_("{where} assigns new ones.").format(where=_describe_calling(execution, assigned)))
     elif made is not None and not outdated.is_part:
         again = find_later_assignment(facts.trace, model, execution.find_helper_call(made) or made)
-        text = _("After that, {where} assigns {model} anew.")
+        text = _("After that, {where} assigns {model}.")
         sentences += [] if again is None else [text.format(where=again.where, model=model)]
     advice = _("Create the optimizer with the parameters of {model}, after the model has its final ones.")
     if outdated.is_part:

@@ -187,7 +187,7 @@ def _make_update_finding(
 def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that an optimizer holds and that no gradient reached in its last steps, but in earlier ones.
 
-    It is a warning if these are most of those that it trained. Else it may be meant, as if a part is frozen later.
+    It is a warning if most of those that it trained were frozen. Else it may be meant, as if a part is frozen later.
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for number, row in enumerate(facts.parameters):
@@ -252,11 +252,11 @@ def _make_stopped(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, fir
         count=f"{sum(step >= first for step in steps):,}",
         total=f"{len(steps):,}",
     )
-    trained = [number for number in facts.list_held(optimizer) if facts.accumulations(number)]
-    severity = "warning" if 2 * len(numbers) > len(trained) else "remark"
-    finding = Finding(first, "stopped", sentence, severity, parameters=names)
+    finding = Finding(first, "stopped", sentence, "remark", parameters=names)
     if not any(facts.parameters[number].requires_grad for number in numbers):
-        return _add_freezing(facts, finding)
+        trained = [number for number in facts.list_held(optimizer) if facts.accumulations(number)]
+        is_most = 2 * len(numbers) > len(trained)
+        return _add_freezing(facts, replace(finding, severity="warning") if is_most else finding)
     place = _find_place(facts, finder, names[0], first)
     return finding if place is None else _add_place(facts, finding, place)
 
