@@ -111,7 +111,7 @@ def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
     numbers = [number for number in _list_without_gradient(facts) if not facts.parameters[number].requires_grad]
     if numbers:
         text = N_("{optimizer} holds {on}, which do not require a gradient.")
-        yield _make_update_finding(facts, numbers, "frozen", text, "remark")
+        yield _add_freezing(facts, _make_update_finding(facts, numbers, "frozen", text, "remark"))
 
 
 def find_marked(facts: TrainingFacts) -> Iterator[Finding]:
@@ -255,22 +255,22 @@ def _make_stopped(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, fir
     finding = Finding(first, "stopped", sentence, "remark", parameters=names)
     if not any(facts.parameters[number].requires_grad for number in numbers):
         trained = [number for number in facts.list_held(optimizer) if facts.accumulations(number)]
-        is_most = 2 * len(numbers) > len(trained)
-        return _add_freezing(facts, replace(finding, severity="warning") if is_most else finding)
+        severity = "warning" if 2 * len(numbers) > len(trained) else "remark"
+        cause = _("They do not require grad any more.")
+        advice = _("If they should be trained, unfreeze them before their module is called.")
+        return _add_freezing(facts, replace(finding, severity=severity, cause=cause, advice=advice))
     place = _find_place(facts, finder, names[0], first)
     return finding if place is None else _add_place(facts, finding, place)
 
 
 def _add_freezing(facts: TrainingFacts, finding: Finding) -> Finding:
-    """Say that parameters were frozen, and name the code that may have done it."""
-    code = find_freezing(facts.trace)
+    """Name the code that may have frozen parameters; of those that were trained first, code that came later."""
+    code = find_freezing(facts.trace, during_training=finding.kind == "stopped")
     named = join_first([f"{text} ({place.where})" for place, text in code.pieces])
     text = _("Code that may have frozen them, if it ran: {code}.")
     if code.has_run:
         text = _("Code that ran and may have frozen them: {code}.")
-    cause = [_("They do not require grad any more."), text.format(code=named) if named else ""]
-    advice = _("If they should be trained, unfreeze them before their module is called.")
-    finding = replace(finding, cause=join_sentences(cause), advice=advice)
+    finding = replace(finding, cause=join_sentences([finding.cause, text.format(code=named)])) if named else finding
     return put_line(finding, code.pieces[0][0] if len(code.pieces) == 1 else None, "freezes")
 
 

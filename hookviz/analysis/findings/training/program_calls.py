@@ -259,10 +259,11 @@ class FreezingCode(NamedTuple):
     """Whether it ran for sure."""
 
 
-def find_freezing(trace: TraceData) -> FreezingCode:
-    """Find the code that may have frozen parameters during a training: of some of it, that which ran for sure.
+def find_freezing(trace: TraceData, *, during_training: bool) -> FreezingCode:
+    """Find the code that may have frozen parameters: of some of it, that which ran for sure.
 
-    What runs only before the first pass is left out; beside code that sets a flag to False, so is what computes one.
+    ``during_training`` leaves out what runs only before the first pass. Beside code that sets a flag to False, what
+    computes one is left out.
     """
     execution, every = Execution(trace), enumerate(iter_trees(trace))
     found = [
@@ -272,8 +273,9 @@ def find_freezing(trace: TraceData) -> FreezingCode:
         if isinstance(node, (ast.Call, ast.Assign)) and _read_flag(node)
     ]
     found = [one for one in found if execution.may_have_run(one[2])]
-    later = [one for one in found if not execution.comes_before_passes((one[0], one[2].line))]
-    off = [one for one in later if _read_flag(one[1]) == "False"] or later
+    if during_training:
+        found = [one for one in found if not execution.comes_before_passes((one[0], one[2].line))]
+    off = [one for one in found if _read_flag(one[1]) == "False"] or found
     ran = [one for one in off if execution.has_run(one[0], one[1])]
     return FreezingCode([(place, ast.unparse(node)) for _index, node, place in ran or off], bool(ran))
 
