@@ -4,7 +4,14 @@ import ast
 import re
 from functools import cached_property
 
-from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import (
+    FUNCTIONS,
+    KNOWN_CALLS,
+    TENSOR_METHODS,
+    find_innermost,
+    get_last_name,
+    parse_source,
+)
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions, Site
 from hookviz.support.definitions import LOOPS
 from hookviz.support.source_code import CodePlace, read_place
@@ -88,25 +95,22 @@ class Execution:
         self.functions = ProgramFunctions(trace.sources)
 
     def has_run(self, source: int, node: ast.AST) -> bool:
-        """Whether a part of a source ran for sure."""
+        """Whether a part of a source ran for sure; after an exception it may not have."""
         function = self.functions.find_around(source, self._line_of(source, node))
-        is_running = self._sources[source].whole if function is None else function in self._ran
-        return is_running and not self._may_be_left_out(source, node)
+        row = self._sources[source]
+        has_begun = row.whole and "__name__" not in row.text if function is None else function in self._ran
+        has_ended = not self._trace.lookup.steps_of_kinds("exception")
+        return has_begun and has_ended and not self._may_be_left_out(source, node)
 
     def may_have_run(self, place: CodePlace) -> bool:
         """Whether a line may have run: not so in a function that the whole program names only where it defines it."""
         site = self._find_site(place)
         function = None if site is None else self.functions.find_around(*site)
-        name = "" if function is None else function.name.rpartition(".")[2]
-        name = function.owner if function is not None and name.startswith("__") else name
-        if (
-            function is None
-            or function in self._ran
-            or name == "forward"
-            or not all(row.whole for row in self._sources)
-        ):
+        if function is None or function in self._ran or not all(row.whole for row in self._sources):
             return True
-        return sum(len(re.findall(rf"\b{name}\b", row.text)) for row in self._sources) > 1
+        name = function.name.rpartition(".")[2]
+        name = function.owner if name.startswith("__") else name
+        return name == "forward" or sum(len(re.findall(rf"\b{name}\b", row.text)) for row in self._sources) > 1
 
     @cached_property
     def _ran(self) -> set[Function]:
@@ -126,11 +130,11 @@ class Execution:
 
     def _list_called(self, function: Function) -> list[Function]:
         """List the functions that a function calls in any case."""
-        row = self._sources[function.source]
-        lines = function.lines.shift(1 - row.line)
-        nodes = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, ast.Call))
-        calls = (node for node in nodes if lines.first <= node.lineno <= lines.last)
-        found = (self.functions.find_called(call) for call in calls if not self._may_be_left_out(function.source, call))
+        source, find_around = function.source, self.functions.find_around
+        nodes = (node for node in ast.walk(parse_source(self._sources[source].text)) if isinstance(node, ast.Call))
+        calls = (node for node in nodes if find_around(source, self._line_of(source, node)) == function)
+        own = (call for call in calls if not _may_be_of_torch(call) and not self._may_be_left_out(source, call))
+        found = (self.functions.find_called(call) for call in own)
         return list(dict.fromkeys(called for called in found if called is not None))
 
     def _may_be_left_out(self, source: int, node: ast.AST) -> bool:
@@ -206,3 +210,10 @@ class Execution:
         spans = ((node.lineno + row.line - 1, (node.end_lineno or 0) + row.line - 1) for node in nodes)
         start = 0 if function is None else function.lines.first
         return [first for first, last in spans if start <= first <= site[1] <= last]
+
+
+def _may_be_of_torch(call: ast.Call) -> bool:
+    """Whether a call may be that of a method of torch, such as ``optimizer.step()``, and not of one of the program."""
+    function = call.func
+    is_foreign = isinstance(function, ast.Attribute) and ast.unparse(function.value) != "self"
+    return is_foreign and get_last_name(function) in KNOWN_CALLS | TENSOR_METHODS
