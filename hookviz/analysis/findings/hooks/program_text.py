@@ -94,8 +94,9 @@ def _list_values(scope: ast.AST, part: ast.expr) -> tuple[list[str], set[str]]:
     """List the code that a part of the program stands for, and the names of what it may be an element of.
 
     >>> scope = ast.parse("for block in self.blocks: block.forward(x)")
-    >>> _list_values(scope, ast.Name("block"))
-    (['block'], {'self', 'blocks'})
+    >>> values, elements = _list_values(scope, ast.Name("block"))
+    >>> values, sorted(elements)
+    (['block'], ['blocks', 'self'])
     """
     values, elements = [ast.unparse(part)], set[str]()
     if isinstance(part, ast.Subscript) and not isinstance(part.slice, ast.Constant):
