@@ -100,7 +100,10 @@ def test_a_silent_pin_is_dashed_and_says_why_unless_one_predicts(open_file: Open
     assert pin.locator(".hv-pin-box").evaluate("box => getComputedStyle(box).strokeDasharray") != "none"
     pin.press("Enter")
     expect(player.locator(".hv-told")).to_contain_text("keep on a did not fire.")
-    chip, row = player.locator(".hv-chip", has_text="keep"), player.locator(".hv-firings tr", has_text="keep on a did not")
+    chip, row = (
+        player.locator(".hv-chip", has_text="keep"),
+        player.locator(".hv-firings tr", has_text="keep on a did not"),
+    )
     for shown, note in ((0, "to come"), (1, "did not fire")):
         player.press("p")
         expect(pin).to_have_count(shown)
