@@ -3,23 +3,10 @@
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 import hookviz as hv
 from hookviz.analysis.findings.values.bottlenecks import find_gates
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
-
-
-class Merged(nn.Module):
-    """A layer without bias whose weight is a frozen one and a product of two small ones."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.frozen = nn.Parameter(torch.rand(6, 4), requires_grad=False)
-        self.a, self.b = nn.Parameter(torch.rand(2, 4)), nn.Parameter(torch.rand(6, 2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.frozen + self.b @ self.a)
 
 
 class Graph(nn.Module):
@@ -47,8 +34,6 @@ def list_gates(net: nn.Module, x: Tensor) -> list[str]:
 NETS = {
     "data with a gradient": (nn.Linear(4, 6), torch.rand(5, 4, requires_grad=True), "Addmm"),
     "weight norm": (nn.utils.parametrizations.weight_norm(nn.Linear(4, 6)), torch.rand(5, 4), "Addmm"),
-    "merged": (nn.Sequential(Merged(), nn.ReLU()), torch.rand(5, 4), "Mm"),
-    "recurrent": (nn.RNNCell(4, 4), torch.rand(5, 4), "Addmm"),
 }
 
 

@@ -55,14 +55,6 @@ def test_hooks_that_were_removed_or_whose_owner_is_new_or_gone_do_not_count() ->
     assert found(watch) == []
 
 
-def test_a_new_parameter_of_a_known_module_is_looked_at() -> None:
-    net = nn.Linear(2, 2)
-    watch = LeakWatch()
-    net.weight = nn.Parameter(torch.ones(2, 2))
-    net.weight.register_hook(look)
-    assert found(watch, net=net) == [("tensor_hook", "net.weight")]
-
-
 def test_hooks_and_objects_of_a_shared_setup_are_told_apart() -> None:
     net = nn.Linear(2, 2)
     watch = LeakWatch()

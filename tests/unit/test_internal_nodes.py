@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import leaf
 from torch import nn
 
 import hookviz as hv
 from hookviz.picture.scene import Scene
-from hookviz.picture.visible_graph import MAX_PARAMETERS
 
 
 def look(*_: Any) -> None:
@@ -201,19 +199,6 @@ def test_a_shared_parameter_and_a_leaf_of_the_user_keep_their_boxes() -> None:
     trace = record_pass(nn.Sequential(linear, linear), torch.ones(1, 3, requires_grad=True))
     leaves = [box for box in scene_of(trace).boxes.values() if box.leaf]
     assert sorted(name for box in leaves for name, _ in box.names) == ["inputs[0]", "net.0.bias", "net.0.weight"]
-
-
-def test_an_op_with_very_many_parameters_has_no_rows() -> None:
-    class Joined(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.parts = nn.ParameterList(leaf(1.0) for _ in range(MAX_PARAMETERS + 1))
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.stack([*self.parts]) * x
-
-    scene = scene_of(record_pass(Joined(), torch.ones(1)))
-    assert sum(box.leaf for box in scene.boxes.values()) == MAX_PARAMETERS + 1
 
 
 # -- numbers

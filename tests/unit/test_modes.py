@@ -70,18 +70,12 @@ def attack_in_evaluation_mode() -> None:
         take_step(net, optimizer)
 
 
-def evaluate_only() -> None:
-    net = make_net()
-    net.eval()
-    net(torch.rand(8, 4)).mean().backward()
-
-
 class Dropping(nn.Module):
     """A net with a functional dropout; subclasses tell it the mode, or not."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.inner, self.outer, self.rate = nn.Linear(4, 8), nn.Linear(8, 1), 0.0
+        self.inner, self.outer = nn.Linear(4, 8), nn.Linear(8, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.outer(F.dropout(self.inner(x), 0.5))  # type: ignore[no-any-return]  # fault
@@ -90,11 +84,6 @@ class Dropping(nn.Module):
 class Telling(Dropping):
     def forward(self, x: Tensor) -> Tensor:
         return self.outer(F.dropout(self.inner(x), 0.5, training=self.training))  # type: ignore[no-any-return]
-
-
-class Sampling(Dropping):
-    def forward(self, x: Tensor) -> Tensor:
-        return self.outer(F.dropout(self.inner(x), 0.5, training=True))  # type: ignore[no-any-return]
 
 
 class Asking(Dropping):
@@ -107,16 +96,11 @@ class Asking(Dropping):
         return hidden
 
 
-class Keeping(Dropping):
-    def forward(self, x: Tensor) -> Tensor:
-        return self.outer(F.dropout(self.inner(x), p=self.rate))  # type: ignore[no-any-return]
-
-
-def run(kind: type[nn.Module], *, evaluates: bool = True) -> Callable[[], None]:
+def run(kind: type[nn.Module]) -> Callable[[], None]:
     def program() -> None:
         net = kind()
         take_step(net, SGD(net.parameters(), lr=0.1))
-        net.train(not evaluates)
+        net.eval()
         with torch.no_grad():
             net(torch.rand(8, 4))
 
@@ -197,12 +181,8 @@ HEALTHY = {
     "train() is called again": train_again_after_evaluation,
     "a part is frozen": freeze_a_part,
     "an attack": attack_in_evaluation_mode,
-    "no optimizer": evaluate_only,
     "the mode is told": run(Telling),
-    "on purpose": run(Sampling),
     "a helper is told": run(Asking),
-    "a rate of 0": run(Keeping),
-    "no evaluation": run(Dropping, evaluates=False),
 }
 
 
