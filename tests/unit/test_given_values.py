@@ -81,8 +81,7 @@ def test_the_input_and_the_line_are_said(program: Callable[[], None]) -> None:
     part, line = GIVEN[program]
     finding = find_nan(program)
     assert part in finding.text
-    if line:
-        assert finding.line == find_line(__file__, line)
+    assert finding.line == find_line(__file__, line)
 
 
 @needs_saved_tensors

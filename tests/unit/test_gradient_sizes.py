@@ -58,25 +58,6 @@ def test_sigmoids_between_shrinking_gradients_are_named(function: Callable[[Tens
     assert ["sigmoids, whose slope is 0.25 or less" in finding.sentence for finding in found] == [True] * is_named
 
 
-class Heads(nn.Module):
-    """Heads beside each other, each of which counts a fifth of the next one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heads = nn.ModuleList(nn.Sequential(nn.Linear(8, 4), nn.Sigmoid()) for _ in range(6))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.stack([head(x) * 5.0**place for place, head in enumerate(self.heads)])
-
-
-def test_heads_beside_each_other_are_no_chain() -> None:
-    torch.manual_seed(0)
-    net = Heads()
-    with hv.record(net) as trace:
-        net(torch.randn(8, 8)).sum().backward()
-    assert list(trace.findings) == []
-
-
 class Attention(nn.Module):
     """Weighs three rows by products, whose size is that of its factor."""
 

@@ -59,12 +59,6 @@ def test_a_refused_hook_is_told_what_pytorch_takes(register: Register, cause: st
     assert finding.line_role in ("hook", "returns")
 
 
-def test_the_rows_of_a_bare_tensor_are_too_many() -> None:
-    finding = find_exception(lambda net: net[1].register_full_backward_hook(bare_tensor), batch=2)
-    assert "got 2, but expected 1" in finding.sentence
-    assert finding.cause == "bare_tensor returned 2 items, and PyTorch expects 1 gradient: a tensor counts as its rows."
-
-
 def raise_as_pytorch(_grad: Any) -> None:
     raise RuntimeError("has changed the size of value")
 

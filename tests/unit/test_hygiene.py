@@ -62,24 +62,6 @@ def test_nan_that_stays_says_since_when() -> None:
     assert next(row for row in trace.findings if row.kind == "nan").when == "from pass 2 on"
 
 
-@pytest.mark.parametrize("is_swapped", [True, False])
-def test_a_step_that_was_meant_for_another_optimizer_is_one_finding(is_swapped: bool) -> None:
-    judge, maker = nn.Linear(2, 1), nn.Linear(2, 2)
-    with hv.record(judge, maker) as trace:
-        for_judge, for_maker = SGD(judge.parameters(), lr=0.1), SGD(maker.parameters(), lr=0.1)
-        for _ in range(3):
-            judge.zero_grad()
-            fake = maker(torch.ones(3, 2))
-            (judge(fake.detach()) - judge(torch.zeros(3, 2))).square().mean().backward()
-            for_judge.step()
-            maker.zero_grad()
-            judge(fake).square().mean().backward()
-            (for_judge if is_swapped else for_maker).step()
-    found = [(row.kind, row.line_role) for row in trace.findings]
-    assert found == ([("never_stepped", "update")] if is_swapped else [])
-    assert all("takes a step instead" in row.cause for row in trace.findings)
-
-
 def test_a_hook_that_is_too_late_in_each_round_is_one_finding() -> None:
     def look(grad: torch.Tensor) -> None:
         """Is never called."""

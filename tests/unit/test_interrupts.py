@@ -159,42 +159,6 @@ def test_an_interrupted_recording_restores_all_state(path_prefix: str) -> None:
     assert [step.kind for step in work.trace.steps] == step_kinds
 
 
-class WhatIfTraining(RecordedTraining):
-    """A what-if whose function adds hooks to objects from outside, which already have hooks."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.experiment = hv.whatif(self.step, x=(0, 5))
-
-    def step(self, x: float = 2.0) -> None:
-        self.net.l1.register_forward_hook(silent("forward"))
-        out = self.net(leaf(x))
-        out.grad_fn.register_prehook(silent("node"))
-        self.outs[:] = [out]
-        out.backward(retain_graph=True)
-        self.opt.step()
-
-    def run(self) -> None:
-        self.experiment.change(x=4.0)
-
-    def mutable_parts(self) -> list[int]:
-        """Return the ids of the objects that ``change`` replaces."""
-        made = self.experiment
-        return [id(part) for part in (made.values, made._hook_ids, made._runs, made.notes)]
-
-
-def test_an_interrupted_what_if_restores_all_state() -> None:
-    work, points = WhatIfTraining(), POINTS // 2
-    before, path_prefix, interrupt_count = work.state(), os.path.join(PACKAGE, "what_if"), 0
-    for number in list_interrupt_points(work.run, points, path_prefix):
-        mutable_parts = work.mutable_parts()
-        if was_interrupted(work.run, number, path_prefix):
-            interrupt_count += 1
-            assert work.mutable_parts() == mutable_parts, number
-        assert work.state() == before, number
-    assert interrupt_count >= points
-
-
 def test_a_handler_of_the_user_gets_the_signal_after_the_block_that_it_may_not_interrupt() -> None:
     received_signals: list[int] = []
     signal.signal(signal.SIGINT, lambda number, frame: received_signals.append(number))

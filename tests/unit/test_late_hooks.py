@@ -72,27 +72,6 @@ def forward_adds_to_itself_and_to_all_modules(log: HookLog) -> None:
     handles[0].remove()
 
 
-def hooks_of_all_modules_add_and_remove(log: HookLog) -> None:
-    """Torch has copied the module's own hooks before it calls the global ones."""
-    net = Doubled()
-    removed = net.register_forward_pre_hook(log.hook("gone after this call"))
-    removed_after = net.register_forward_hook(log.hook("gone after this call, too"))
-
-    def change(module: nn.Module, args: Any) -> None:
-        removed.remove()
-        module.register_forward_pre_hook(log.hook("from the next call on"))
-
-    def change_after(module: nn.Module, *rest: Any) -> None:
-        removed_after.remove()
-        module.register_forward_hook(log.hook("from the next call on, too"))
-
-    with (
-        torch_modules.register_module_forward_pre_hook(log.hook("global", once(change))),
-        torch_modules.register_module_forward_hook(log.hook("global after", once(change_after))),
-    ):
-        call_twice(net)
-
-
 def always_called_hook_adds_another_after_the_last_was_removed(log: HookLog) -> None:
     """After an exception torch iterates the dict itself: the hook that adds must be the last one in it."""
     net = ActsInForward(lambda self: 1 // 0)
@@ -170,7 +149,6 @@ def tensor_hook_in_forward(log: HookLog) -> None:
 SCENES = [
     forward_adds_the_first_hook,
     forward_adds_to_itself_and_to_all_modules,
-    hooks_of_all_modules_add_and_remove,
     always_called_hook_adds_another_after_the_last_was_removed,
     backward_hook_added_in_and_after_forward,
     hook_adds_to_tensors_and_nodes,

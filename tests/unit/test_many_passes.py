@@ -12,7 +12,6 @@ from shown import overview, unpack_chunk
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.picture.visible_graph import make_visible_graph
 from hookviz.player.trace_content import TraceContent
 from tests.unit.test_large_traces import picture
@@ -77,13 +76,6 @@ def test_each_step_belongs_to_the_picture_of_its_pass(large: TraceContent) -> No
     steps, view = large.trace.lookup.steps(25), large.chunk("25/")
     assert view["visible_steps"] == [(steps[0], steps[-1])]
     assert [tuple(crumb) for crumb in view["breadcrumbs"]] == [("25/", "Pass 26")]
-
-
-def test_an_output_has_the_pictures_of_the_first_passes_and_says_so(large: TraceContent) -> None:
-    content = large.brief_content()
-    pictures = {name for name in content["chunks"] if name.endswith("/")}
-    assert pictures == {*(f"{pass_id}/" for pass_id in range(MAX_VISIBLE_BOXES)), "199/"}
-    assert f"the first {MAX_VISIBLE_BOXES} boxes" in content["notes"][-1]
 
 
 # -- passes of equal structure share a picture

@@ -13,7 +13,6 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import hookviz as hv
-from hookviz.recorder.followers import leaf_search
 from hookviz.recorder.followers.leaf_search import LeafSearch
 from hookviz.trace.redaction import redact
 from tests.missing import missing_gradients
@@ -99,28 +98,6 @@ def test_modes_of_the_user_see_the_same_functions() -> None:
     assert plain.names
 
 
-class Tagged(torch.Tensor):
-    """A subclass that counts its ops."""
-
-    count = 0
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        cls.count += 1
-        return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[no-untyped-call]
-
-
-def test_subclass_sees_the_same_ops() -> None:
-    counts = []
-    for options in ({}, {"cuts": True}):
-        Tagged.count = 0
-        x = torch.ones(2, requires_grad=True).as_subclass(Tagged)
-        with hv.record(**options):  # type: ignore[arg-type]
-            assert type(work(x)) is Tagged
-        counts.append(Tagged.count)
-    assert counts[0] == counts[1] > 0
-
-
 @pytest.mark.filterwarnings("ignore::hookviz.trace.notes.HookvizWarning")
 def test_error_of_ours_does_not_reach_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
@@ -155,19 +132,6 @@ def test_compiled_code_is_compiled_once_and_without_our_mode() -> None:
     assert [row.place for row in missing_gradients(trace)] == ["op"]
 
 
-def test_transforms_of_torch_func_give_the_same() -> None:
-    def loss(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        return (weight * x).square().sum()
-
-    per_sample = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))
-    weight, x = torch.randn(2), torch.randn(3, 2)
-    plain = per_sample(weight, x)
-    with hv.record(cuts=True) as trace:
-        followed = per_sample(weight, x)
-    assert torch.equal(followed, plain)
-    assert not [note for note in trace.notes if "could not be observed" in note]
-
-
 # -- memory
 
 
@@ -185,15 +149,6 @@ def test_a_loop_over_new_leaves_is_one_cut_and_keeps_none_of_them() -> None:
         assert [reference() for reference in references[:-2]] == [None] * 18
     assert len(trace._data.cut_rows) <= 2
     assert [row.place for row in missing_gradients(trace)] == ["op"]
-
-
-# -- limits, each with a note
-
-
-def test_large_graphs_are_searched_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leaf_search, "MAX_NODES", 2)
-    trace = cut_trace()
-    assert any("or a larger graph, than it follows" in note for note in trace.notes)
 
 
 # -- steps, stopping, files
