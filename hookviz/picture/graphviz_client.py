@@ -5,7 +5,6 @@ Only Linux was tried. On Windows and macOS the memory of the process is unlimite
 
 import atexit
 import importlib.util
-import os
 import subprocess
 import sys
 import threading
