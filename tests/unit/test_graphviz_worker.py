@@ -109,18 +109,12 @@ def has_ended(pid: int) -> bool:
     return False
 
 
-# -- one process
-
-
 def test_one_small_process_draws_all_pictures() -> None:
     assert can_draw()
     first = only_worker().pid
     assert record_network().figure().svg() and can_draw("digraph { x }")
     assert only_worker().pid == first
     assert only_worker().memory_info().rss < 100e6  # torch alone takes more
-
-
-# -- crashes
 
 
 @posix
@@ -154,9 +148,6 @@ def test_a_sentence_replaces_a_graph_of_which_graphviz_dies_in_any_case(dying_wo
     assert [job.attributes for job in dying_worker] == [{}, STRAIGHT_ARROWS]
     shown = drawing._repr_mimebundle_()
     assert shown.keys() == {"text/plain"} and "There is no picture" in str(shown["text/plain"])
-
-
-# -- pictures of hookviz
 
 
 def shown_texts(svg: str) -> list[str]:
@@ -223,18 +214,12 @@ def test_invalid_dot_source_is_not_reported_as_a_crash() -> None:
     assert can_draw() and only_worker().pid == first
 
 
-# -- limits
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 def test_a_picture_that_needs_too_much_memory_only_ends_the_process() -> None:
     """The pixels alone take 3 GB; without the limit, drawing them would end by the limit of time."""
     with pytest.raises(WorkerDiedError, match="crash"):
         graphviz_client.draw_in_worker(Job("digraph { graph [dpi=1400]; a [width=20, height=20] }", "png", "dot"))
     assert can_draw()
-
-
-# -- interrupts
 
 
 @posix
@@ -268,9 +253,6 @@ def test_interrupts_at_any_moment_leave_no_wrong_pictures_and_processes() -> Non
     assert workers() == []
 
 
-# -- the process ends with its program
-
-
 @posix
 def test_the_process_ends_with_its_program_that_is_killed_while_a_thread_draws() -> None:
     code = f"""
@@ -284,20 +266,6 @@ time.sleep(0.3)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert has_ended(int(run_program(code).stdout))
-
-
-# -- where it cannot run
-
-
-def test_local_files_named_like_standard_modules_are_not_imported(tmp_path: Path) -> None:
-    for name in ("json", "struct", "faulthandler", "resource", "signal"):
-        (tmp_path / f"{name}.py").write_text("raise SystemExit('not me')")
-    code = f"""
-import os, hookviz.picture.graphviz_digraph as l
-os.chdir({str(tmp_path)!r})
-print(len(l.draw_source({SMALL_GRAPH!r}, "svg")) > 99)
-"""
-    assert run_program(code).stdout == "True\n"
 
 
 def test_without_pygraphviz_the_error_says_how_to_install_it_and_boxes_stand_in_layers(

@@ -103,17 +103,6 @@ def test_two_functions_of_one_name_on_one_owner_are_told_apart_by_their_lines() 
     assert labels([make_first(), make_second()]) == [f"hook (line {line}) on net.0" for line in lines]
 
 
-def test_a_sentence_about_several_hooks_names_what_they_share() -> None:
-    net = nn.ModuleDict({name: nn.Linear(2, 2) for name in ("a", "b", "c")})
-    with hv.record(net) as trace:
-        for i, name in enumerate(("a", "b")):
-            net[name].register_forward_hook(close_over(f"layer{i}"))
-        net["c"](torch.ones(1, 2)).sum().backward()
-    [finding] = trace.findings.hooks
-    assert finding.sentence == "hook (layer0) on net.a did not fire. The same holds for hook on net.b."
-    assert len({hook.source_ for hook in finding.hooks}) == 1
-
-
 def test_what_hooks_hold_is_source(tmp_path: Path) -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
     for i, layer in enumerate(net):

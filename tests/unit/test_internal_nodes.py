@@ -99,16 +99,6 @@ def test_a_hidden_node_with_a_hook_a_name_or_a_retained_gradient_has_a_box() -> 
     assert "TBackward0" in write(lambda turned: turned.retain_grad())
 
 
-def test_a_hidden_node_with_a_name_or_at_the_root_has_a_box() -> None:
-    net = make_network()
-    with hv.record(net) as trace:
-        turned = net(torch.ones(5, 3)).t()
-        turned.sum().backward()
-        net(torch.ones(1, 3)).t().t().backward(torch.ones(1, 2))
-    assert "turned" in {name for box in scene_of(trace).boxes.values() for name, _ in box.names}
-    assert ops_of(Scene.from_trace(trace._data, 1)).count("TBackward0") == 1
-
-
 # -- steps
 
 

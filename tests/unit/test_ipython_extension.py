@@ -108,11 +108,6 @@ def test_a_cell_that_records_itself_keeps_its_own_trace(run: RunCell, shell: Any
     assert "trace" not in shell.user_ns and len(shell.user_ns["own"].steps) == 6
 
 
-def test_a_terminal_waits_for_the_lines_of_the_cell(run: RunCell, shell: InteractiveShell) -> None:
-    assert shell.check_complete("%%hookviz\n")[0] == "incomplete"
-    assert shell.check_complete("%%hookviz\nx = 1\n\n")[0] == "complete"
-
-
 @pytest.mark.slow
 def test_a_kernel_shows_the_player_below_the_value_and_below_an_error() -> None:
     # Importing these takes seconds, which the quick tests should not wait for.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Doubled, chain, fan, leaf, recorded, silent
+from scenes import Doubled, chain, fan, recorded, silent
 from torch import nn
 
 import hookviz as hv
@@ -204,16 +204,6 @@ def test_the_index_is_sent_only_on_request(long: TraceContent) -> None:
 
 
 # -- what is left out is said
-
-
-def test_a_truncated_firings_table_states_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.player.hook_texts.MAX_FIRINGS", 10)
-    x = leaf(1.0)
-    for _ in range(11):
-        x.register_hook(silent("looks"))
-    content = record_backward(x * 1.0).content()
-    assert len(content["runs"][0]["firings"]) == 10
-    assert content["notes"] == ["11 hooks fired; the table shows the first 10."]
 
 
 UNREACHED = (

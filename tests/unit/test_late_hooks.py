@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.modules.module as torch_modules
-from scenes import Doubled, Net, accumulator, leaf, lines, stored_gradients
+from scenes import Doubled, Net, accumulator, leaf
 from torch import nn
 
 import hookviz as hv
@@ -49,9 +49,6 @@ def call_twice(net: nn.Module) -> None:
         net(leaf(3.0)).backward()
 
 
-# -- modules: forward hooks
-
-
 def forward_adds_the_first_hook(log: HookLog) -> None:
     """Without hooks torch takes its fast path, which ignores a hook added in forward."""
     call_twice(ActsInForward(once(lambda self: self.register_forward_hook(log.hook("added")))))
@@ -84,9 +81,6 @@ def always_called_hook_adds_another_after_the_last_was_removed(log: HookLog) -> 
             net(leaf(3.0))
 
 
-# -- modules: backward hooks
-
-
 def backward_hook_added_in_and_after_forward(log: HookLog) -> None:
     """Torch collects the backward hooks of a call when the module is called."""
     net = ActsInForward(once(lambda self: self.register_full_backward_hook(log.hook("added in forward"))))
@@ -95,9 +89,6 @@ def backward_hook_added_in_and_after_forward(log: HookLog) -> None:
     net.register_full_backward_hook(log.hook("from the next call on"))
     y.backward()
     net(leaf(3.0)).backward()
-
-
-# -- tensors and nodes
 
 
 def hook_adds_to_tensors_and_nodes(log: HookLog) -> None:
@@ -169,23 +160,3 @@ def test_hooks_added_and_removed_during_a_recording_are_reported_as_torch_runs_t
     fired = [step.hook.name for step in trace.firings if not step.hook.name.startswith("lambda")]
     assert fired == recorded_log
     assert trace.notes == []
-
-
-def test_retain_grad_called_in_a_hook_is_recorded_also_of_a_tensor_without_a_name() -> None:
-    a, activations = leaf(2.0), []
-    c = a * 3
-    e = c * 5
-    net = Net()
-
-    def keep(module: nn.Module, args: Any, output: torch.Tensor) -> None:
-        activations.append(output)
-        output.retain_grad()
-
-    e.register_hook(lambda grad: c.retain_grad())
-    net.l1.register_forward_hook(keep)
-    with hv.record(net) as trace:
-        e.backward()
-        net(leaf(3.0)).backward()
-    assert ("retain_grad", "c") in lines(trace)
-    assert list(stored_gradients(trace, "retain_grad").values()) == [(None, 5), (None, 2)]
-    assert c.grad.item() == 5

@@ -27,9 +27,6 @@ def read_line(finding: hv.Finding) -> str:
         return file.read().splitlines()[(finding.line or 0) - 1].strip()
 
 
-# -- gradients that are cleared before a step uses them
-
-
 def test_gradients_of_earlier_passes_that_no_step_uses_are_a_warning_with_the_line() -> None:
     net = small_net()
     sgd = SGD(net.parameters(), lr=0.01)
@@ -65,9 +62,6 @@ def test_gathered_gradients_that_were_written_back_are_not_those_of_the_last_pas
     assert list_kinds(trace) == ([] if is_written else ["discarded"])
 
 
-# -- tensors that no optimizer has
-
-
 class Scaled(nn.Module):
     def __init__(self, *, is_parameter: bool) -> None:
         super().__init__()
@@ -99,21 +93,6 @@ def test_a_tensor_that_should_be_a_parameter_is_a_warning_and_an_input_is_none()
     assert read_line(finding).startswith("self.scale = torch.ones(1, requires_grad=True)")
     assert list_kinds(train_scaled(X, is_parameter=True)) == []
     assert list_kinds(train_scaled(X.clone().requires_grad_(), is_parameter=True)) == []
-
-
-def test_an_optimizer_without_a_second_model_is_named() -> None:
-    net, weight = small_net(), nn.Linear(1, 1)
-    sgd = SGD(net.parameters(), lr=0.01)
-    with hv.record() as trace:
-        sgd = SGD(net.parameters(), lr=0.01)
-        weight(net(X)).mean().backward()
-        sgd.step()
-    (finding,) = trace.findings
-    assert (finding.kind, finding.severity, finding.line_role) == ("missing", "remark", "makes")
-    assert finding.cause.startswith("sgd, whose parameters get gradients from the same passes")
-
-
-# -- updates by hand
 
 
 def update_in_place() -> hv.Trace:

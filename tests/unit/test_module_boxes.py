@@ -53,9 +53,6 @@ def trace() -> hv.Trace:
     return record_backward(net)
 
 
-# -- boxes
-
-
 def test_a_call_is_a_box_around_its_nodes_and_inner_calls_with_name_class_and_output(trace: hv.Trace) -> None:
     plan, made = PicturePlan(trace.figure(internal=True).svg()), {}
     for node, call in trace._data.owners.items():
@@ -70,9 +67,6 @@ def test_a_call_is_a_box_around_its_nodes_and_inner_calls_with_name_class_and_ou
         ["net.l1", "Doubled", "output", "6"],
         ["net.l2", "Doubled", "output", "12"],
     ]
-
-
-# -- pins
 
 
 def test_each_hook_is_drawn_at_the_side_where_it_acts(trace: hv.Trace) -> None:
@@ -99,36 +93,6 @@ def test_a_hook_that_raised_is_labelled_raised() -> None:
     assert "forward ① refuses raised" in text_of(parsed(trace.figure()))
 
 
-# -- steps
-
-
-def step_index(trace: hv.Trace, kind: str, on: str) -> int:
-    return next(step.index for step in trace.steps if (step.kind, step.on) == (kind, on))
-
-
-def test_steps_mark_their_module_with_the_values_that_they_bring(trace: hv.Trace) -> None:
-    frames = shown_steps_of(trace)
-    call, before, forward, backward = (
-        frames[step_index(trace, kind, "net.l1")]
-        for kind in ("call", "forward_pre_hook", "forward", "full_backward_pre_hook")
-    )
-    (made,) = [
-        node for node, call in trace._data.owners.items() if call == 1 and trace._data.ops[node] == "MulBackward0"
-    ]
-    assert call["texts"] == {"m1-i": "input 3"}
-    (pin,) = set(before["on"]) - {"m1"}
-    assert "m1" in before["on"] and before["texts"] == {f"{pin}-v": "3 = 3", "m1-i": "input 3"}
-    assert (forward["on"], forward["related"], forward["texts"]) == (["m1"], [f"n{made}"], {"m1-a": "output 6"})
-    arrow, pin = (next(spot for spot in backward["on"] if spot.startswith(start)) for start in ("e", "m1-p"))
-    start, _, end = map(int, arrow[1:].split("-"))
-    assert {*backward["on"]} == {arrow, pin, "m1"} and backward["texts"] == {f"{pin}-v": "2 = 2"}
-    assert [trace._data.ops[node] for node in (start, end)] == ["ReluBackward0", "MulBackward0"]
-    assert {frame["kind"] for frame in frames if frame["forward"]} == {
-        *("call", "forward", "forward_pre_hook", "forward_hook"),
-    }
-    assert {frame["glyph"] for frame in frames if frame["kind"] in ("call", "forward")} == {"module"}
-
-
 def test_an_arrow_shows_how_a_backward_hook_changed_the_gradient() -> None:
     net = Net()
     net.l2.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 10,))
@@ -136,9 +100,6 @@ def test_an_arrow_shows_how_a_backward_hook_changed_the_gradient() -> None:
     texts = shown_steps_of(trace)[trace.firings[0].index]["texts"]
     (arrow,) = [spot for spot in texts if spot.startswith("e")]
     assert arrow.startswith(f"e{trace.firings[0].node}-0-") and texts[arrow] == "1 → 10"
-
-
-# -- without a graph, and with a very large one
 
 
 def test_a_forward_pass_without_gradients_is_drawn() -> None:

@@ -10,13 +10,10 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled, Net, leaf, plain, silent
-from shown import shown_steps_of
 from torch import nn
 
 import hookviz as hv
 from hookviz.recorder.modules import module_hooks
-
-# -- order
 
 
 def test_a_modules_backward_hooks_run_in_torchs_order() -> None:
@@ -51,9 +48,6 @@ def test_calls_are_nested_and_counted() -> None:
     names = [step.on for step in trace.steps if step.kind == "call"]
     assert names == ["net", "net.l1", "net.l1 (call 2)", "layer", "layer 2"]
     assert [(call.number, call.parent) for call in trace._data.calls][:3] == [(1, None), (1, 0), (2, 0)]
-
-
-# -- inputs and outputs
 
 
 @dataclass
@@ -96,9 +90,6 @@ def test_code_of_the_users_is_not_run_to_show_an_argument_and_a_large_structure_
     assert trace.steps[2].sentence.endswith("36 more, not recorded one by one.")
 
 
-# -- effects of hooks
-
-
 def test_an_in_place_edit_of_the_output_is_distinguished_from_a_new_output() -> None:
     def edit(module: nn.Module, args: Any, output: torch.Tensor) -> None:
         output.add_(1)
@@ -121,9 +112,6 @@ def test_a_write_that_bypasses_torch_is_an_edit() -> None:
     assert [s.after.mean for s in trace.steps] == [1, 3, 3, 3]
 
 
-# -- exceptions
-
-
 def test_an_exception_in_forward_ends_the_trace_with_a_step_on_its_module() -> None:
     class Breaks(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -135,9 +123,6 @@ def test_an_exception_in_forward_ends_the_trace_with_a_step_on_its_module() -> N
     last = trace.steps[-1]
     assert (last.kind, last.on, last.row.error) == ("exception", "net.1", "KeyError: 'gone'")
     assert [step.kind for step in trace.steps].count("exception") == 1
-
-
-# -- references and arguments
 
 
 def test_a_trace_keeps_no_reference_to_modules_and_activations() -> None:
@@ -152,9 +137,6 @@ def test_a_trace_keeps_no_reference_to_modules_and_activations() -> None:
     assert trace._data.modules
 
 
-# -- grad_output of a full backward hook
-
-
 def test_an_edit_of_grad_output_is_reported() -> None:
     def wipe(module: nn.Module, grad_input: Any, grad_output: Any) -> None:
         grad_output[0].zero_()
@@ -167,20 +149,6 @@ def test_an_edit_of_grad_output_is_reported() -> None:
     assert (step.effect, plain(step.before), plain(step.after)) == ("edited", [[1]], [[0]])
     assert "edited grad_output in place: ([[1]],) → ([[0]],)" in step.sentence
     assert (trace.steps[step.index + 1].kind, plain(trace.steps[step.index + 1].after)) == ("arrive", [[0]])
-
-
-def test_the_player_explains_why_a_full_backward_hook_ran_early() -> None:
-    net = Net()
-    net.l1.register_full_backward_hook(lambda *given: None)
-    net.l2.register_full_backward_hook(lambda *given: None)
-    with warnings.catch_warnings(action="ignore"), hv.record(net) as trace:
-        net(torch.tensor(3.0)).backward()
-    registrations = {
-        frame["title"]: frame["registration"] for frame in shown_steps_of(trace) if frame["hook"] is not None
-    }
-    is_early = {title: "so it ran early" in text for title, text in registrations.items()}
-    assert is_early == {"full backward hook ① on net.l2": False, "full backward hook ① on net.l1": True}
-    assert "left it unchanged: (None,)." in trace.firings[1].sentence
 
 
 def test_other_variables_do_not_rename_a_parameter() -> None:

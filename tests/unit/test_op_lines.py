@@ -13,16 +13,6 @@ from tests.marked_lines import find_fault
 from tests.requirements import needs_saved_tensors
 
 
-class Angles(nn.Module):
-    def __init__(self, most: float) -> None:
-        super().__init__()
-        self.most, self.inner = most, nn.Linear(4, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = torch.tanh(self.inner(x)) * self.most
-        return torch.acos(y) + 1  # fault
-
-
 class Attention(nn.Module):
     """Multiplies matrices in two lines, in the first of which float16 may overflow."""
 
@@ -75,7 +65,6 @@ class Capsules(nn.Module):
 
 
 PROGRAMS: dict[str, tuple[type[nn.Module], float, float, Tensor, str]] = {
-    "acos": (Angles, 3.0, 0.9, torch.randn(8, 4), "takes acos of numbers beyond 1"),
     "float16": (Attention, 300.0, 1.0, torch.randn(2, 6, 16).half(), "which can go beyond 65,504"),
     "recurrence": (Recurrence, 1.0, 0.1, torch.randn(4, 8), "the largest number grew from"),
     "Function": (Capsules, 0.0, 0.1, torch.randn(8, 4), "NaN begins at LengthBackward"),
