@@ -7,14 +7,13 @@ from typing import Any
 import anywidget
 import pytest
 import torch
-from scenes import c_hook, chain, leaf, recorded
-from shown import shown_steps, unpack_chunk
+from scenes import c_hook, leaf, recorded
+from shown import shown_steps
 
 import hookviz as hv
 from hookviz.picture import element_ids as ids
 from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
-from hookviz.player.scene_views import MAX_LAYER_BOXES
 from hookviz.player.widget import Player
 from tests.requirements import needs_saved_tensors
 
@@ -70,13 +69,6 @@ def layer_of(player: Player) -> str:
     return str(svg)
 
 
-def test_the_arrows_of_a_view_name_the_boxes_between_which_gradients_are_sent(player: Player) -> None:
-    trace, view = recorded(), unpack_chunk(player.content, "0/")
-    sent = {(ids.box_id("node", start), ids.box_id("node", end)) for (start, _), (end, _) in trace._data.edges.items()}
-    assert {*view["arrows"].values()} == sent
-    assert {*view["arrows"]} <= ids_in(player.content["svgs"][0])
-
-
 def test_the_layer_of_tensors_contains_every_id_marked_by_the_frames(player: Player) -> None:
     texts = "".join(ET.fromstring(layer_of(player)).itertext())
     assert texts.count("pre-hooks: ") == texts.count("is_leaf") == 5
@@ -85,13 +77,6 @@ def test_the_layer_of_tensors_contains_every_id_marked_by_the_frames(player: Pla
         assert set(step["on"]) <= shown
         # There, a node's gradient is shown on arrows and pins only.
         assert {spot for spot in step["texts"] if spot != ids.part_id("gradient", spot.partition("-")[0])} <= shown
-
-
-def test_a_large_graph_has_no_layer_of_tensors() -> None:
-    end = chain(MAX_LAYER_BOXES)
-    with hv.record() as trace:
-        end.backward()
-    assert trace.content()["layers"] == ""
 
 
 def test_a_hook_frame_shows_source_and_registration(player: Player) -> None:

@@ -1,9 +1,7 @@
 """Hooks that are easily taken for silent, or for silent for the wrong cause."""
 
-from contextlib import suppress
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
@@ -25,23 +23,12 @@ def listed(trace: hv.Trace) -> list[tuple[str, str]]:
     return [(row.name, row.cause) for row in reasons(trace) if not row.fired]
 
 
-def test_removed_hook_is_listed_though_its_neighbour_fired() -> None:
+def test_hook_above_what_a_pass_asks_for_is_partial_though_its_tensor_is_gone() -> None:
     net = nn.Linear(2, 2)
-    net.register_forward_hook(lambda *_: None)
-    with hv.record(net) as trace:
-        net.register_forward_hook(lost).remove()
-        net(torch.ones(1, 2))
-    assert listed(trace) == [("lost", "removed")]
-
-
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_hook_above_what_a_pass_asks_for_is_partial_also_if_its_tensor_is_gone(is_kept: bool) -> None:
-    net, kept = nn.Linear(2, 2), list[torch.Tensor]()
 
     def feature() -> torch.Tensor:
         above = net(torch.ones(1, 2))
         above.register_hook(lost)
-        kept.extend([above] if is_kept else [])
         return above.relu()
 
     with hv.record(net) as trace:
@@ -62,32 +49,16 @@ def test_hook_named_by_the_repr_of_what_it_wraps_has_a_name_without_an_address()
     assert [step.hook.name for step in trace.firings if step.hook] == ["lost"]
 
 
-@pytest.mark.parametrize("mode", ["all", "any"])
-def test_multi_grad_hook_that_removes_itself_has_fired(mode: Any) -> None:
+def test_multi_grad_hook_that_removes_itself_has_fired() -> None:
     a, b = leaf(), leaf()
     handles: list[Any] = []
 
     def remove(_: object) -> None:
         handles[0].remove()
 
-    handles.append(register_multi_grad_hook((a, b), remove, mode=mode))
+    handles.append(register_multi_grad_hook((a, b), remove, mode="any"))
     with hv.record() as trace:
         (a * b).sum().backward()
-    assert listed(trace) == []
-
-
-def test_hook_in_which_another_pass_fails_has_fired() -> None:
-    a = leaf()
-    other = (a * a).sum()
-    other.backward()
-
-    def fail(_: object) -> None:
-        other.backward()  # its graph is freed
-
-    with suppress(RuntimeError), hv.record() as trace:
-        c = a * 2
-        c.register_hook(fail)
-        c.sum().backward()
     assert listed(trace) == []
 
 
@@ -115,21 +86,6 @@ def test_backward_hook_that_goes_after_a_pass_through_another_module_is_removed_
     assert listed(trace)[0] == ("lost", "removed")
 
 
-def test_one_tensor_outside_the_graph_does_not_explain_a_multi_grad_hook_on_two() -> None:
-    def fail(_: object) -> None:
-        raise ValueError
-
-    outside = leaf()
-    a = leaf()
-    with suppress(ValueError), hv.record() as trace:
-        c = a * 2
-        register_multi_grad_hook((outside, c), lost)
-        d = c * 2
-        d.register_hook(fail)
-        d.sum().backward()
-    assert listed(trace) == [("lost", "raised")]
-
-
 def test_older_hook_that_becomes_known_during_the_pass_is_not_called_silent() -> None:
     calls: list[object] = []
 
@@ -144,41 +100,3 @@ def test_older_hook_that_becomes_known_during_the_pass_is_not_called_silent() ->
         loss.backward()
     assert calls
     assert "register_another" not in dict(listed(trace))
-
-
-def test_many_modules_with_a_silent_hook_are_called_modules() -> None:
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.parts = nn.ModuleList(nn.Identity() for _ in range(6))
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x * 2
-
-    net = Net()
-    for module in net.parts:
-        module.register_forward_hook(lost)
-    with hv.record(net) as trace:
-        net(leaf()).sum().backward()
-    [finding] = trace.findings
-    assert finding.sentence.endswith("The same holds for lost on 5 modules in net.parts.")
-
-
-def test_hooks_on_modules_whose_forward_is_called_directly_are_one_finding() -> None:
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.parts = nn.ModuleList(nn.Sequential(nn.Linear(2, 2)) for _ in range(3))
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            for part in self.parts:
-                x = part.forward(x)
-            return x
-
-    net = Net()
-    for module in (net.parts[0], net.parts[2]):
-        module.register_forward_hook(lost)
-    with hv.record(net) as trace:
-        net(leaf()).sum().backward()
-    [finding] = trace.findings
-    assert finding.sentence == "lost on net.parts.0 did not fire. The same holds for lost on net.parts.2."

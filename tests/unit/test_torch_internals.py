@@ -129,24 +129,6 @@ def only_pass_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", behaviours)
 
 
-@pytest.mark.usefixtures("only_pass_checks")
-def test_a_missing_function_is_reported_with_its_consequence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delattr(torch._C, "_current_autograd_node")
-    assert main(["check"]) == 1
-    out = capsys.readouterr().out
-    assert "torch._C._current_autograd_node (missing). Recordings may lack this, or show it wrongly: backward" in out
-    assert "Different: 1 of" in out and out.count("(missing)") == 1
-
-
-@pytest.mark.usefixtures("only_pass_checks")
-def test_a_function_replaced_by_another_type_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch._C, "_current_graph_task_id", 7)
-    (mismatch,) = check_torch().mismatches
-    assert mismatch.text.startswith("torch._C._current_graph_task_id (an int).")
-
-
 def register_in_reversed_dict(self: torch.Tensor, hook: Any, register: Any = torch.Tensor.register_hook) -> Any:
     """A ``register_hook`` that replaces the hook dict by a new, reversed one each time."""
     handle = register(self, hook)
@@ -161,23 +143,6 @@ def test_a_changed_behaviour_is_reported(monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(
         "The engine reads a tensor's hook dict in each pass, in the order of the dict (" in text for text in texts
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "relies"),
-    [
-        ("PYTHON_TRACER", "hookviz can recognise a profiler that follows each Python call ("),
-        ("FOUND_INF", "A GradScaler keeps for each optimizer on which devices a gradient was Inf or NaN ("),
-    ],
-)
-def test_a_name_that_torch_gives_up_is_reported(name: str, relies: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    behaviours = [entry for entry in torch_behaviour.BEHAVIOURS if entry.use in ("values", "scaler")]
-    monkeypatch.setattr("hookviz.recorder.compatibility.INTERNALS", [])
-    monkeypatch.setattr("hookviz.recorder.compatibility.BEHAVIOURS", behaviours)
-    assert check_torch().mismatches == []
-    monkeypatch.setattr(torch_behaviour, name, "gone")
-    (mismatch,) = check_torch().mismatches
-    assert mismatch.text.startswith(relies)
 
 
 SCRIPT_WITH_REMOVALS = """
@@ -195,6 +160,7 @@ def test_the_check_runs_if_internals_are_missing_at_import() -> None:
         [sys.executable, "-c", SCRIPT_WITH_REMOVALS], cwd=PACKAGE.parent, capture_output=True, text=True, check=False
     )
     assert completed.returncode == 1 and completed.stderr == ""
+    assert "(missing). Recordings may lack this, or show it wrongly: backward" in completed.stdout
     missing = re.findall(r"^(torch\S+) \(missing\)", completed.stdout, re.MULTILINE)
     assert [path.rpartition(".")[2] for path in missing] == [
         "_current_autograd_node",
