@@ -14,7 +14,6 @@ from scenes import recorded
 
 import hookviz as hv
 from hookviz import __version__
-from hookviz.__main__ import main
 from hookviz.player import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page
@@ -171,17 +170,3 @@ def test_an_empty_trace_raises_and_writes_no_page(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="There is no page to write"):
         hv.Trace().to_html(tmp_path / "x.html")
     assert not list(tmp_path.iterdir())
-
-
-# -- from the command line
-
-
-def test_the_command_writes_a_page(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    path, target = tmp_path / "trace.json", tmp_path / "page.html"
-    recorded().save(path)
-    capfdbinary.readouterr()  # what a hook printed
-    assert main(["page", str(path), "-o", str(target), "--title", "By command"]) == 0
-    assert target.read_text(encoding="utf-8") == page(hv.load(path)._data, "By command")
-    assert capfdbinary.readouterr().out.decode() == f"{target} is written: open it in a browser.\n"
-    assert main(["page", str(path), "-o", "-"]) == 0
-    assert capfdbinary.readouterr().out.decode() == page(hv.load(path)._data)

@@ -42,15 +42,6 @@ def test_each_pass_keeps_its_number(options: dict[str, int], numbers: list[int],
     assert list_titles(trace) == [f"Pass {number}" for number in numbers]
 
 
-@pytest.mark.parametrize("numbers", [[1, 2], [3, 3, 4]])
-def test_a_file_with_wrong_numbers_is_damaged(tmp_path: Path, numbers: list[int]) -> None:
-    trace, path = train(3), tmp_path / "trace.json"
-    trace._data.pass_numbers = numbers
-    trace.save(path)
-    with pytest.raises(ValueError, match="of pass_numbers does not fit"):
-        hv.load(path)
-
-
 def test_sentences_and_tables_say_the_number() -> None:
     trace = train(1204, every=1203)
     assert [step.sentence.partition(". ")[2] for step in steps_of(trace, "seed")] == [
@@ -60,13 +51,6 @@ def test_sentences_and_tables_say_the_number() -> None:
     assert [row[0] for row in trace.firings.texts()] == ["1", "1,204"]
     assert "It holds passes from 1 to 1,204 of the recording." in repr(trace)
     assert "It holds pass 4 of the recording." in repr(train(4, keep=1))
-
-
-def test_a_recording_of_all_passes_says_no_numbers() -> None:
-    assert list_titles(train(1)) == ["the whole pass"]
-    trace = train(3)
-    assert "recording" not in repr(trace) and all("pass" not in step.sentence for step in trace.steps)
-    assert len(trace.firings.texts()[0]) == 7
 
 
 def test_a_finding_says_the_number_of_its_pass() -> None:

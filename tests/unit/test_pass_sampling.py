@@ -1,7 +1,5 @@
 """``record(every=n)`` records every n-th pass with its forward pass and optimizer step; the others run unobserved."""
 
-from typing import Any
-
 import pytest
 import torch
 from scenes import Doubled, Net, leaf, plain, steps_of
@@ -55,38 +53,6 @@ def test_nested_passes_are_sampled_with_their_outer_pass() -> None:
     assert len(calls) == 2 * 4, calls  # forward, and again in backward
 
 
-def test_a_pass_in_an_optimizer_closure_is_sampled() -> None:
-    net = Doubled()
-    opt = torch.optim.SGD(net.parameters(), lr=0.0)
-    opt.register_step_pre_hook(lambda *_: None)
-    opt.register_step_post_hook(lambda *_: None)
-
-    def closure() -> torch.Tensor:
-        loss: torch.Tensor = net(leaf(1.0))
-        loss.backward()
-        return loss
-
-    with hv.record(net, every=2) as trace:
-        for _ in range(4):
-            opt.step(closure)
-    assert len(trace._data.roots) == 2 and find_fault(trace._data) == ""
-    assert kinds(trace).count("step_pre_hook") <= 4
-
-
-def test_a_pass_that_raises_counts_as_a_pass() -> None:
-    net = Doubled()
-    with hv.record(net, every=2) as trace:
-        for number in range(4):
-            out = net(leaf(1.0))
-            if number == 1:
-                out.register_hook(lambda grad: 1 / 0 and None)
-                with pytest.raises(ZeroDivisionError):
-                    out.backward()
-            else:
-                out.backward()
-    assert len(trace._data.roots) == 2 and not steps_of(trace, "exception")
-
-
 def test_skipped_passes_add_no_rows_and_no_hooks() -> None:
     net = Doubled()
     with hv.record(net, every=10) as trace:
@@ -99,7 +65,6 @@ def test_skipped_passes_add_no_rows_and_no_hooks() -> None:
     assert (len(trace._data.rows), len(trace._data.values)) == (rows, values)
 
 
-@pytest.mark.parametrize("every", [0, 1.5, True])
-def test_an_invalid_every_is_refused(every: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="every is a number of passes"), hv.record(every=every):
+def test_an_invalid_every_is_refused() -> None:
+    with pytest.raises(ValueError, match="every is a number of passes"), hv.record(every=0):
         pass

@@ -68,36 +68,6 @@ def test_a_parameter_that_is_replaced_from_outside_is_named_too() -> None:
     assert finding.line_role == "replaces" and "It was registered on self.tune (" in finding.cause
 
 
-class Gained(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.gain = nn.Parameter(torch.ones(4))
-        self.gain.register_hook(lambda grad: grad * 0.5)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.gain
-
-
-class Regained(nn.Module):
-    def reset(self) -> None:
-        self.gain = nn.Parameter(torch.full((4,), 0.5))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + self.gain
-
-
-def test_an_attribute_of_another_class_does_not_take_the_place_of_a_parameter() -> None:
-    def make() -> Regained:
-        Gained()
-        return Regained()
-
-    with hv.record() as trace:
-        net = make()
-        net.reset()
-        net(torch.ones(2, 4)).sum().backward()
-    assert all("another tensor" not in finding.cause for finding in trace.findings)
-
-
 @pytest.mark.parametrize("trains_new", [True, False])
 def test_no_gradient_is_missing_under_the_name_of_a_parameter_that_gets_one(trains_new: bool) -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 3))

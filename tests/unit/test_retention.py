@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Net, c_hook, leaf, plain, scene, steps_of
+from scenes import Net, c_hook, leaf, plain, steps_of
 from shown import shown_steps
 from torch import nn
 
@@ -91,18 +91,6 @@ def test_a_trimmed_trace_is_saved_drawn_and_played_and_notes_what_was_dropped(tm
     assert note in player.content["notes"]
     assert {frame["picture"] for frame in shown_steps(player.content)} == {0, 1}
     assert trace.figure(0).pipe("svg") and "c_hook" in player.content["svgs"][1]
-
-
-def test_a_graph_of_a_dropped_pass_can_be_used_again() -> None:
-    """Its nodes were numbered in a pass that was dropped."""
-    tensors, x = scene(), leaf(1.0)
-    with hv.record(names=tensors._asdict(), keep=1) as trace:
-        tensors.e.backward(retain_graph=True)
-        for _ in range(5):
-            (x * 2).backward()
-        tensors.e.backward()
-    assert {step.on for step in trace.steps} >= {"a", "b", "c", "d", "e"}
-    assert len(trace._data.ops) == 5 and find_fault(trace._data) == ""
 
 
 def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:

@@ -59,14 +59,6 @@ def test_an_arrow_ends_at_the_gate_of_a_frame(
     place_boxes.cache_clear()
 
 
-def test_boxes_of_a_chain_stand_so_that_arrows_are_level() -> None:
-    sizes = (Size(80, 40), Size(300, 200), Size(80, 40))
-    edges = (Edge(0, 1, end_offset=80), Edge(1, 2, start_offset=-80))
-    placement = place_boxes(Boxes(sizes, edges, "left"))
-    assert all(curve[0][1] == curve[-1][1] for curve in placement.curves)
-    assert placement.size == Size(80 + 32 + 300 + 32 + 80, 200)
-
-
 def test_values_of_steep_arrows_are_beside_all_lines_and_boxes_and_each_other() -> None:
     box, label = Size(180, 60), Size(110, 20)
     edges = (Edge(0, 1, label), Edge(0, 2, label), Edge(4, 0), Edge(4, 1), Edge(4, 2), Edge(0, 3, label))

@@ -52,13 +52,6 @@ def test_a_saturated_function_is_a_remark(function: Callable[[Tensor], Tensor], 
     assert "outputs are within" not in of_many.sentence
 
 
-@needs_saved_tensors
-def test_a_softmax_that_chooses_one_number_of_each_row_is_a_remark() -> None:
-    [finding] = find_saturated(choose, 3.0)
-    assert "at the limits of softmax" in finding.sentence
-    assert "24 of 24 outputs are within 0.001 of a limit" in finding.sentence
-
-
 @pytest.mark.parametrize("loss", [nn.BCELoss(), lambda out, y: -(y * out.log() + (1 - y) * (1 - out).log()).mean()])
 def test_a_sigmoid_before_a_logarithm_is_not_flat(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
     net = nn.Sequential(nn.Linear(1, 1, bias=False), nn.Sigmoid())

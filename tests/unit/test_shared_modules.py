@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from shown import content_of
 from torch import Tensor, nn
 
 import hookviz as hv
@@ -88,12 +87,6 @@ def test_a_module_whose_output_comes_back_through_other_boxes_is_drawn_at_each_c
     assert names == ["net", "net.fc (call 1)", "net.fc (call 2)"]
 
 
-def test_calls_that_follow_one_another_are_one_module() -> None:
-    cell = nn.Linear(2, 2)
-    (shared,) = shared_of(record(nn.Sequential(cell, cell, cell, nn.Linear(2, 1)), torch.ones(1, 2)))
-    assert (shared.name, len(shared.calls)) == ("net.0", 3)
-
-
 def test_a_module_without_parameters_and_hooks_has_no_frame_around_its_calls() -> None:
     act = nn.ReLU()
     net = nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2), "act": act})
@@ -101,17 +94,3 @@ def test_a_module_without_parameters_and_hooks_has_no_frame_around_its_calls() -
         x = torch.ones(1, 2)
         (act(net["a"](x)) + act(net["b"](x))).sum().backward()
     assert shared_of(trace) == []
-
-
-def test_the_player_of_a_large_network_draws_a_module_once_as_well() -> None:
-    class Twins(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.deep = nn.Sequential(*[nn.Sequential(nn.Linear(2, 2), nn.Tanh()) for _ in range(15)])
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.deep(x) + self.deep(-x)
-
-    content = content_of(record(Twins(), torch.ones(1, 2)))
-    assert 'data-name="net.deep"' in "".join(str(svg) for svg in content["svgs"])
-    assert "Sequential · 2 calls" in "".join(str(svg) for svg in content["svgs"])

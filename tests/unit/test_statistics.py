@@ -12,7 +12,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hookviz as hv
 from hookviz.autograd import deferred_values, tensor_statistics
-from hookviz.recorder import session
 from hookviz.storage.integrity import find_fault
 
 NOTE = 'record(statistics="norm") read only the norm, and whether NaN or Inf is among them'
@@ -81,20 +80,6 @@ def test_without_a_choice_only_the_norm_of_very_large_tensors_is_read() -> None:
         (large.sum() + very_large.sum()).backward()
     means = {step.on: step.after.mean for step in trace.steps if step.kind == "accumulate"}  # type: ignore[union-attr]
     assert means == {"large": 1, "very_large": None} and trace.notes == []
-
-
-def test_without_a_choice_only_norms_are_read_once_a_trace_holds_very_many_values(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(session, "VERY_MANY", 20)
-    x = torch.ones(100, requires_grad=True)
-    with hv.record() as trace:
-        for _ in range(5):
-            (x * 2).sum().backward()
-    means = [step.after.mean for step in trace.steps if step.kind == "accumulate"]  # type: ignore[union-attr]
-    assert means[0] == 2 and means[-1] is None
-    (note,) = trace.notes
-    assert note.startswith("This recording holds more than 20 values: ")
 
 
 def test_an_unknown_statistics_option_is_refused() -> None:

@@ -107,15 +107,6 @@ def test_of_a_long_file_the_function_is_kept(tmp_path: Path) -> None:
     assert lines_by_step(trace)["forward net.first"] == {f"h = self.first(x) | Line {MAX_LINES + 11} called net.first."}
 
 
-def test_code_without_a_text_has_no_lines() -> None:
-    variables: dict[str, Any] = {"__name__": "program"}
-    exec(SCRIPT, variables)
-    trace = variables["trace"]
-
-    assert trace._data.sources == [] == trace._data.lines == trace.content()["sources"]
-    assert set().union(*lines_by_step(trace).values()) == {""}
-
-
 def test_a_hook_from_elsewhere_brings_its_own_text(tmp_path: Path) -> None:
     run_script(tmp_path, "def c_hook(grad):\n    return grad * 7\n", "elsewhere.py")
     text = SCRIPT.replace("def c_hook(grad):\n    return grad + 2\n", "from elsewhere import c_hook\n")

@@ -4,8 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from hookviz.recorder import torch_behaviour
 from hookviz.recorder.compatibility import check_torch
 
 PACKAGE = Path(hv.__file__).parent
-ADAPTER = "autograd/torch_internals.py"
 PYTHON_PRIVATE_NAMES = {
     "_DummyThread",
     "_asdict",
@@ -33,50 +31,26 @@ PYTHON_PRIVATE_NAMES = {
     "_replace",
 }
 EXEMPT = {
+    "autograd/torch_internals.py",
     "recorder/torch_behaviour.py",
     "trace/named_tables.py",
     "trace/hook_facts.py",
 }
-"""The first checks torch's behaviour and reads private attributes directly; the others only name them for people."""
-
-
-@cache
-def read_package() -> dict[str, list[ast.AST]]:
-    """File name → the nodes of its syntax tree, for all files but the adapter."""
-    paths = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
-    del paths[ADAPTER]
-    return {name: list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for name, path in paths.items()}
+"""The adapter; what checks torch's behaviour; and what only names private attributes for people."""
 
 
 def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-def is_attribute_of_self(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def own_names() -> set[str]:
-    """Private names that hookviz gives to its own attributes, functions, classes and modules."""
-    found = {path.stem for path in PACKAGE.rglob("*.py")}
-    for nodes in read_package().values():
-        for node in nodes:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                found.add(node.name)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                found.add(node.id)
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_attribute_of_self(node):
-                found.add(node.attr)
-    return found
-
-
-def private_reads() -> Iterator[str]:
-    """Each private attribute of torch that is read directly."""
-    ours, declared = own_names(), {entry.name for entry in INTERNALS}
-    for file in read_package().keys() - EXEMPT:
-        for node in read_package()[file]:
-            if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_attribute_of_self(node):
-                yield from {node.attr} - ((ours | PYTHON_PRIVATE_NAMES) - declared)
+def list_names(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, bool]]:
+    """Yield the names of functions, classes, variables and attributes, and whether each is given or else read."""
+    for node in nodes:
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, True
+            case ast.Name(id=name, ctx=context) | ast.Attribute(attr=name, ctx=context):
+                yield name, isinstance(context, ast.Store)
 
 
 def imported_names(node: ast.AST) -> list[str]:
@@ -89,9 +63,13 @@ def imported_names(node: ast.AST) -> list[str]:
 
 
 def test_private_names_of_torch_are_declared_and_imported_by_the_adapter_alone() -> None:
-    assert set(private_reads()) <= {entry.name for entry in INTERNALS}
-    nodes = [(file, node) for file in read_package().keys() - EXEMPT for node in read_package()[file]]
-    assert [(file, part) for file, node in nodes for part in imported_names(node) if is_private(part)] == []
+    paths = [path for path in PACKAGE.rglob("*.py") if str(path.relative_to(PACKAGE)) not in EXEMPT]
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    names = {*list_names(nodes)}
+    own = {name for name, is_given in names if is_given} | {path.stem for path in PACKAGE.rglob("*.py")}
+    read = {name for name, is_given in names if not is_given and is_private(name)}
+    assert read - own - PYTHON_PRIVATE_NAMES <= {entry.name for entry in INTERNALS}
+    assert [part for node in nodes for part in imported_names(node) if is_private(part)] == []
 
 
 @pytest.mark.slow

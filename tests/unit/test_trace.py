@@ -73,30 +73,6 @@ def test_repeated_ops_without_a_name_are_numbered() -> None:
     assert names == [f"SinBackward0 #{nodes[0]}", "ExpBackward0", f"SinBackward0 #{nodes[2]}"]
 
 
-def test_a_tensor_keeps_its_first_recorded_name() -> None:
-    first = leaf(2.0)
-    root = first * 3
-    with hv.record() as trace:
-        root.backward(retain_graph=True)
-        second, first = first, torch.ones(1)
-        root.backward()
-    assert [step.on for step in steps_of(trace, "accumulate")] == ["first", "first"]
-    assert (len(first), second.grad.item()) == (1, 6)
-
-
-def test_the_place_of_a_hook_is_recorded_when_it_fires() -> None:
-    a = leaf(2.0)
-    y = a * 3
-    first = a.register_hook(print)
-    a.register_hook(c_hook)
-    with hv.record() as trace:
-        y.backward(retain_graph=True)
-        first.remove()
-        y.backward()
-    places = [(s.pass_id, s.hook.place, s.hook.total) for s in trace.firings if s.hook.name == "c_hook"]
-    assert places == [(0, 1, 2), (1, 0, 1)]
-
-
 def test_a_trace_can_be_read_while_it_grows() -> None:
     a = leaf(2.0)
     with hv.record() as trace:

@@ -209,16 +209,6 @@ def test_recording_changes_neither_the_stack_nor_what_an_exception_leaves(
     assert recorded.trace.notes == []
 
 
-def test_state_is_unchanged_after_an_exception_in_the_block() -> None:
-    net = net_with_hooks()
-    opt = torch.optim.SGD(net.parameters(), lr=0.1)
-    before, dicts = process_state(), hook_dicts(net, opt)
-    with suppress(KeyboardInterrupt), hv.record(net):
-        net(leaf(3.0))
-        raise KeyboardInterrupt
-    assert (hook_dicts(net, opt), process_state()) == (dicts, before)
-
-
 def test_grad_modes_and_autocast_stay_active() -> None:
     net = Net()
     with torch.inference_mode(), hv.record(net) as trace:

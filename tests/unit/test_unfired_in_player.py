@@ -4,10 +4,8 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.player.html_page import static_picture
 from hookviz.player.payload import Content
 from hookviz.player.trace_content import TraceContent
-from tests.reasons import reasons
 
 
 def keep(*given: object) -> None:
@@ -47,16 +45,3 @@ def test_a_hook_of_a_module_that_was_called_has_a_pin_on_its_box() -> None:
         net.register_forward_hook(keep)
         output.backward()
     assert len(reasons_at_pins(full_content(trace))) == 1
-
-
-def test_paper_names_the_hook_once() -> None:
-    page = static_picture(full_content(record_late_hook()), "", packed=False)
-    assert page.count("Register it before you call backward().") == 1
-
-
-def test_a_hook_that_was_removed_after_the_last_step_leads_to_no_step() -> None:
-    a = torch.tensor(2.0, requires_grad=True)
-    with hv.record() as trace:
-        (a * a).backward()
-        a.register_hook(keep).remove()
-    assert [row.step for row in reasons(trace)] == [None]

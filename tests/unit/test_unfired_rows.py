@@ -1,7 +1,6 @@
 """What a trace keeps of hooks that did not fire and of missing gradients: files, redaction, limits, words."""
 
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,42 +9,11 @@ from torch import nn
 import hookviz as hv
 from hookviz.recorder.followers import unfired_hooks
 from hookviz.trace.redaction import redact
-from tests.missing import missing_gradients
 from tests.reasons import reasons
 
 
 def never(*_: object) -> None:
     """A hook that does not fire."""
-
-
-class Cut(nn.Module):
-    """Two layers, with a cut between them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(2, 2), nn.Linear(2, 1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.second(self.first(x).detach())  # type: ignore[no-any-return]
-
-
-def cut_trace() -> hv.Trace:
-    net = Cut()
-    net.first.register_full_backward_hook(never)
-    net.first.weight.register_hook(never)
-    with hv.record(net) as trace:
-        net(torch.ones(1, 2)).sum().backward()
-    return trace
-
-
-def test_a_loaded_trace_says_the_same(tmp_path: Path) -> None:
-    trace = cut_trace()
-    trace.save(tmp_path / "cut.json")
-    loaded = hv.load(tmp_path / "cut.json")
-    assert loaded._data.unfired_rows == trace._data.unfired_rows != []
-    assert list(reasons(loaded)) == list(reasons(trace))
-    assert list(missing_gradients(loaded)) == list(missing_gradients(trace))
-    assert list(loaded.findings) == list(trace.findings)
 
 
 def test_redaction_of_the_source_leaves_no_place_of_a_hook() -> None:

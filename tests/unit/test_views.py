@@ -123,15 +123,6 @@ def assert_each_box_is_in_the_frame_of_the_innermost_call_around_it(scene: Scene
         assert {nearest_frame(scene, calls.get(node)) for node in group.nodes} <= {framed.get(group.id)}
 
 
-def test_a_level_around_the_opened_group_shows_its_neighbours_and_joins_what_is_far() -> None:
-    kinds = (nn.Tanh, nn.Sigmoid)
-    model = nn.Sequential(*(nn.Sequential(kinds[index % 2](), nn.Softsign(), nn.ReLU()) for index in range(30)))
-    pictures = PassPictures(make_visible_graph(record_backward(model, torch.ones(4, requires_grad=True))._data, 0))
-    opened = pictures.views.tree.calls[1 + 4 * 20]
-    names = [box.name for box in pictures.scene(pictures.views.view_of(opened)).group_boxes]
-    assert names == ["7 more", "model.22", "model.21", "model.19", "model.18", "18 more"]
-
-
 # -- stacks
 
 

@@ -135,19 +135,6 @@ def test_hook_can_be_switched_however_it_is_registered(way: str, monkeypatch: py
     assert not experiment.without(0).firings
 
 
-def test_equal_hooks_are_switched_separately() -> None:
-    def run() -> None:
-        x = leaf()
-        for _ in range(3):
-            x.register_hook(times_two)
-        (x * 1).backward()
-
-    traces = whatif(run).traces
-    assert len(traces) == 8
-    for off, trace in traces.items():
-        assert trace.steps[-1].after.tolist() == 2.0 ** (3 - len(off))  # type: ignore[union-attr]
-
-
 def test_hooks_left_registered_by_the_function_are_removed() -> None:
     net = Doubled()
     outputs = []

@@ -243,19 +243,6 @@ def test_a_recording_saves_at_most_the_stated_number_of_values(keep: int | None)
 # -- dtypes and shapes
 
 
-def numbers(*parts: Any, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
-    return tuple(torch.tensor(part, dtype=dtype, requires_grad=True) for part in parts)
-
-
-@needs_saved_tensors
-def test_formulas_for_complex_numbers_contain_the_conjugate() -> None:
-    found = reasons(record_backward(torch.mul(*numbers(1 + 2j, 3 - 1j))), "MulBackward0")
-    assert [reason.formula for reason in found] == ["grad × conj(other)", "grad × conj(self)"]
-    (reason,) = reasons(record_backward(leaf(2.0) * torch.tensor(3 + 4j)), "MulBackward0")
-    assert reason.text == "grad × conj(other) = (1+0i) × conj(3+4i) = 3"
-    assert reason.note == "Only the real part is taken, because the tensor is real."
-
-
 @needs_saved_tensors
 def test_the_note_states_the_broadcast_dimensions() -> None:
     found = reasons(record_backward(torch.rand((), requires_grad=True) * torch.rand(2, 3)), "MulBackward0")
