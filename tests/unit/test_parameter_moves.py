@@ -42,16 +42,6 @@ def test_what_became_of_the_gradients_before_the_step_is_said() -> None:
     assert moves["net.2.bias"] == "did not move, has no gradient"
 
 
-def test_ten_parameters_are_listed_and_the_others_counted() -> None:
-    net = nn.Sequential(*(nn.Linear(1, 1) for _ in range(7)))
-    opt = SGD(net.parameters(), lr=0.1)
-    with hv.record(net) as trace:
-        net(torch.ones(1)).backward()
-        opt.step()
-    moves = moves_of(trace)
-    assert len(moves) == training_tracker.MAX_MOVES + 1 and moves[""] == "… 4 more"
-
-
 def test_a_large_parameter_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_tracker, "MAX_NUMBERS", 3)
     net = nn.Linear(4, 1)

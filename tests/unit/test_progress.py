@@ -11,7 +11,6 @@ import torch
 
 from hookviz.support import progress as progress_module
 from hookviz.what_if import whatif
-from tests.unit.test_whatif import a_to_e
 
 
 class FakeTerminal(io.StringIO):
@@ -27,14 +26,6 @@ def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "INTERVAL", 0)
 
 
-@pytest.fixture
-def lines(no_delay: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a notebook shows, one line in place of the other."""
-    lines: list[str] = []
-    monkeypatch.setattr(progress_module, "_make_notebook_line", lambda: lines.append)
-    return lines
-
-
 def run_once() -> None:
     x = torch.tensor(3.0, requires_grad=True)
     x.register_hook(lambda grad: grad * 10)
@@ -48,23 +39,6 @@ def test_a_terminal_shows_one_line_and_clears_it(no_delay: None, monkeypatch: py
     output = terminal.getvalue()
     assert "2 of 2" in output and "\n" not in output
     assert output.split("\r")[-2:] == [" " * max(map(len, output.split("\r"))), ""]
-
-
-WHATIF_LINES = [
-    *(f"Recording the run with different hooks off: {n} of 16" for n in range(2, 17)),
-    *(f"Preparing the player: {n} of 16" for n in range(1, 17)),
-]
-
-
-def without_bars(lines: list[str]) -> list[str]:
-    """The lines without their bars."""
-    return [" ".join(line.split()[: line.split().index("of") + 2]) for line in lines if line]
-
-
-def test_a_what_if_counts_its_runs_and_then_the_parts_of_the_player(lines: list[str]) -> None:
-    whatif(a_to_e).content()
-    assert without_bars(lines) == WHATIF_LINES
-    assert lines.count("") == 2 and lines[-1] == ""
 
 
 class Notebook:

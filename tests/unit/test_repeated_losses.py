@@ -89,22 +89,3 @@ def test_gradients_of_the_pass_of_another_optimizer_are_likely_a_mistake() -> No
     assert "after which first took its step, also wrote gradients of maker.weight" in finding.sentence
     assert read_line(finding).startswith("judge(made.detach()")
     assert list_kinds(train_adversaries(detach=True)) == []
-
-
-def test_a_part_that_two_losses_train_is_a_remark() -> None:
-    trunk, heads = nn.Linear(2, 2), [nn.Linear(2, 1), nn.Linear(2, 1)]
-    own = SGD(trunk.parameters(), lr=0.1)
-    one, other = (SGD(head.parameters(), lr=0.1) for head in heads)
-    with hv.record() as trace:
-        for _ in range(3):
-            own.zero_grad()
-            one.zero_grad()
-            heads[0](trunk(torch.ones(2, 2))).mean().backward()
-            one.step()
-            other.zero_grad()
-            heads[1](trunk(torch.ones(2, 2))).square().mean().backward()
-            other.step()
-            own.step()
-    (finding,) = trace.findings
-    assert (finding.kind, finding.severity) == ("not_zeroed", "remark")
-    assert finding.advice.startswith("If they should not learn from the first pass")

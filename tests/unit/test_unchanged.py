@@ -6,7 +6,7 @@ import io
 import pickle
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -221,26 +221,6 @@ def test_grad_modes_and_autocast_stay_active() -> None:
 
 
 # -- recursion depth
-
-
-def run_nested(depth: int) -> None:
-    module: nn.Module = nn.Identity()
-    for _ in range(depth):
-        module = nn.Sequential(module)
-        module.register_forward_hook(lambda *_: None)
-    module(torch.ones(1))
-
-
-def test_recording_needs_sixty_calls_of_the_recursion_limit() -> None:
-    deepest = 50
-    with suppress(RecursionError):
-        while True:
-            run_nested(deepest + 1)
-            deepest += 1
-    with hv.record() as trace:
-        run_nested(deepest - 60)
-    assert [step.kind for step in trace.steps].count("forward") == deepest - 59
-    assert trace.notes == []
 
 
 @pytest.mark.parametrize(("cuts", "place", "count"), [(True, "tensor", 1), (True, "forward", 0), (False, "tensor", 0)])

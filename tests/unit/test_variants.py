@@ -167,25 +167,6 @@ def test_a_comparison_shows_both_traces_and_their_first_difference() -> None:
     assert content["notes"] == [f"Gradients that differ: 2. The difference begins at step {step}, with c_hook on c."]
 
 
-def test_each_side_of_a_comparison_numbers_its_own_hooks() -> None:
-    def record_with_hooks(*hooks: Callable[[torch.Tensor], torch.Tensor]) -> hv.Trace:
-        x = leaf(3.0)
-        for hook in hooks:
-            x.register_hook(hook)
-        with hv.record(names={"x": x}) as trace:
-            (x * x).backward()
-        return trace
-
-    content = record_with_hooks(lambda grad: grad + 100, c_hook).diff(record_with_hooks(c_hook)).content()
-    pictures = [content["svgs"][shown_steps(content, run_index)[0]["picture"]] for run_index in (0, 1)]
-    pin_labels = [re.findall("[①②] [^<]*", picture) for picture in pictures]
-    assert pin_labels == [["① λ grad + 100", "② c_hook"], ["① c_hook"]]
-    titles = [
-        [f["title"] for f in shown_steps(content, run_index) if f["kind"] == "tensor_hook"] for run_index in (0, 1)
-    ]
-    assert titles == [["tensor hook ① on x", "tensor hook ② on x"], ["tensor hook ① on x"]]
-
-
 def test_a_switched_off_module_hook_keeps_its_pin() -> None:
     def run() -> None:
         net = torch.nn.Identity()

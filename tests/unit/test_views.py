@@ -44,24 +44,7 @@ class Deep(nn.Module):
         return self.inner(x).cos().exp()
 
 
-class ByHand(nn.Module):
-    """A recurrent network that calls one module in a loop, with the rest of the cell around it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gates = nn.Linear(4, 4)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = c = torch.zeros(1, 2)
-        for step in x:
-            forget, new = self.gates(torch.cat([step, h], 1)).chunk(2, 1)
-            c = forget.sigmoid() * c + new.tanh()
-            h = c.tanh()
-        return h
-
-
 MODELS = {
-    "by hand": lambda: record_backward(ByHand(), torch.ones(20, 1, 2)),
     "deep": lambda: record_backward(Deep(10), torch.ones(4)),
     "layers": lambda: record_backward(
         nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)) for _ in range(50))), torch.ones(4)
