@@ -392,8 +392,3 @@ def test_the_repr_of_a_block_shows_what_to_write_and_a_block_is_entered_once() -
     )
     with pytest.raises(RuntimeError, match="call record\\(\\) again"), block:
         pass
-
-
-def test_the_arguments_of_record_are_checked_on_entering_the_block() -> None:
-    with pytest.raises(TypeError, match="takes the modules to follow"), hv.record(torch.ones(1)):  # type: ignore[arg-type]
-        pass

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import Net, c_hook, leaf, plain, steps_of
+from scenes import Net, c_hook, leaf, plain
 from shown import shown_steps
 from torch import nn
 
 import hookviz as hv
 from hookviz.recorder.followers import retention
 from hookviz.storage.integrity import find_fault
-from hookviz.trace import Note
 
 STEPS = int(os.environ.get("HOOKVIZ_KEPT_STEPS", 200))
 """The steps over which memory has to stay flat; set it higher for a longer search."""
@@ -93,25 +92,6 @@ def test_a_trimmed_trace_is_saved_drawn_and_played_and_notes_what_was_dropped(tm
     assert trace.figure(0).pipe("svg") and "c_hook" in player.content["svgs"][1]
 
 
-def test_nested_passes_are_kept_and_dropped_with_their_outer_pass() -> None:
-    x = leaf(2.0)
-    y = x * 3
-
-    def inner(grad: torch.Tensor) -> None:
-        with torch.enable_grad():
-            for _ in range(5):
-                (leaf(1.0) * 2).backward()
-
-    y.register_hook(inner)
-    with hv.record(keep=1) as trace:
-        for _ in range(4):
-            y.backward(retain_graph=True)
-    assert len(trace._data.roots) == 6 and trace.dropped == 18
-    assert steps_of(trace, "seed")[0].on == "y"
-    assert trace.notes == [Note.of("dropped", dropped=3, kept=1).text]
-    assert find_fault(trace._data) == ""
-
-
 def test_an_invalid_keep_is_refused() -> None:
     with pytest.raises(ValueError, match="keep is a number of passes"), hv.record(keep=0):
         pass
@@ -171,8 +151,3 @@ def test_an_unbounded_loop_of_forward_calls_adds_a_note(low_limits: None) -> Non
             net(torch.ones(1, 1))
     note = " ".join(trace.notes)
     assert re.match(r"This recording holds 20\d steps, about 1 KB each, and keeps growing\.", note)
-
-
-def test_a_bounded_recording_does_not_warn(low_limits: None) -> None:
-    for options in ({"keep": 20}, {"every": 20}):
-        assert "This recording holds" not in "".join(train(100, **options).notes)

@@ -1,11 +1,8 @@
 """Hooks that did not fire, or are easily taken for silent: what a trace keeps of them, and what the player says."""
 
-from typing import Any
-
 import pytest
 import torch
 from torch import nn
-from torch.autograd.graph import register_multi_grad_hook
 
 import hookviz as hv
 from hookviz.player.payload import Content
@@ -13,10 +10,6 @@ from hookviz.player.trace_content import TraceContent
 from hookviz.recorder.followers import unfired_hooks
 from hookviz.trace.redaction import redact
 from tests.reasons import reasons
-
-
-def leaf() -> torch.Tensor:
-    return torch.ones(2, requires_grad=True)
 
 
 def lost(*_: object) -> None:
@@ -52,19 +45,6 @@ def test_hook_named_by_the_repr_of_what_it_wraps_has_a_name_without_an_address()
     with hv.record(net) as trace:
         net(torch.ones(1, 2))
     assert [step.hook.name for step in trace.firings if step.hook] == ["lost"]
-
-
-def test_multi_grad_hook_that_removes_itself_has_fired() -> None:
-    a, b = leaf(), leaf()
-    handles: list[Any] = []
-
-    def remove(_: object) -> None:
-        handles[0].remove()
-
-    handles.append(register_multi_grad_hook((a, b), remove, mode="any"))
-    with hv.record() as trace:
-        (a * b).sum().backward()
-    assert listed(trace) == []
 
 
 def test_backward_hooks_that_come_after_each_call_and_go_after_each_pass_are_late_in_all_rounds() -> None:

@@ -86,18 +86,6 @@ def test_what_was_cut_off_a_call_is_an_arrow_that_names_the_cut() -> None:
     assert call.sentence.endswith("The graph was cut after net.body: no gradient goes back there from here.")
 
 
-def test_an_op_without_a_gradient_is_a_cut_if_ops_are_followed() -> None:
-    scores, table = nn.Linear(2, 3), nn.Embedding(3, 2)
-    with hv.record(scores, table, cuts=True) as trace:
-        picked = scores(torch.ones(2)).argmax()
-        table(picked).sum().backward()
-        line = sys._getframe().f_lineno - 2
-    scene = Scene.from_trace(trace._data)
-    assert [(arrow.start, arrow.end, arrow.words) for arrow in scene.forward_arrows] == [
-        ("m0", "m1", f"argmax, line {line}")
-    ]
-
-
 def test_what_a_call_without_a_graph_returned_is_cut_where_a_graph_begins() -> None:
     body, head = nn.Linear(2, 3), nn.Linear(3, 1)
     line = 0

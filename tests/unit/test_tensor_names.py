@@ -1,7 +1,5 @@
 """Tensors are named after the variables of the caller, and each node keeps its number."""
 
-from typing import Any
-
 import torch
 from scenes import leaf, steps_of
 from torch import nn
@@ -63,44 +61,3 @@ def test_a_tensor_that_a_module_returned_is_named_after_the_first_call_that_did(
     assert sentence.startswith("λ grad * 1 on the output of net.0 ") and sentence.endswith(
         "listen on net.0 registered it."
     )
-
-
-def test_the_parts_of_a_result_are_named_by_their_place() -> None:
-    def listen_to_parts(module: nn.Module, args: object, output: Any) -> None:
-        for part in (output[0], *output[1]):
-            listen(module, args, part)
-
-    net = nn.LSTM(2, 2)
-    net.register_forward_hook(listen_to_parts)
-    with hv.record(net) as trace:
-        first, (_hidden, _state) = net(torch.ones(3, 1, 2))
-        (first.sum() + _hidden.sum()).backward()
-    assert sorted(owners(trace)) == ["first", "output[1][0] of net", "output[1][1] of net"]
-
-
-# -- modules with several paths
-
-
-class Block(nn.Module):
-    def __init__(self, shared: nn.Module) -> None:
-        super().__init__()
-        self.shared = shared
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.shared(x)
-
-
-def test_the_call_of_a_shared_module_has_the_path_by_which_it_was_called() -> None:
-    shared, act = nn.Sequential(nn.Linear(2, 2)), nn.ReLU()
-    net = nn.ModuleDict({"encoder": Block(shared), "decoder": Block(shared), "head": nn.Sequential(act, act)})
-    with hv.record(net) as trace:
-        for _ in range(2):
-            net["head"](net["decoder"](net["encoder"](torch.ones(1, 2)))).sum().backward()
-    first = [step.on for step in steps_of(trace, "call") if step.pass_id == 0]
-    assert first == [
-        *("net.encoder", "net.encoder.shared", "net.encoder.shared.0"),
-        *("net.decoder", "net.decoder.shared", "net.decoder.shared.0"),
-        *("net.head", "net.head.0", "net.head.0 (call 2)"),
-    ]
-    second = [step.on for step in steps_of(trace, "call") if step.pass_id == 1]
-    assert second == [*(f"{on} (call 2)" for on in first[:7]), "net.head.0 (call 3)", "net.head.0 (call 4)"]

@@ -65,21 +65,6 @@ def test_passes_have_headings_and_numbers_also_if_earlier_ones_were_dropped(
     assert numbers == sorted(numbers) and set(numbers) == set(headings)
 
 
-def test_steps_are_indented_by_the_modules_around_them() -> None:
-    net = nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.Tanh())
-    with hv.record(net) as trace:
-        net(torch.ones(1, 2)).sum().backward()
-    lines = str(trace).splitlines()
-    column = lines[1].index("name")
-    indents: dict[str, int] = {}
-    for line in lines[3:]:
-        cell = line[column:]
-        indents.setdefault(cell.split("  ")[0] or cell.strip().split("  ")[0], len(cell) - len(cell.lstrip()))
-    assert (indents["net"], indents["net.0"], indents["net.0.0"], indents["net.1"]) == (0, 2, 4, 2)
-    assert indents["net.0.0.weight"] == 6
-    assert "AddmmBackward0 in net.0.0" in str(trace)
-
-
 def test_long_trace_is_printed_with_its_first_and_last_steps_and_how_to_get_all() -> None:
     trace = record_chain(100)
     count, half = len(trace.steps), MAX_PRINTED_STEPS // 2

@@ -72,14 +72,3 @@ def test_a_note_reports_a_pass_in_an_unobserved_thread(given: bool) -> None:
         run_in_thread(leaf(2.0).backward)
     assert "A backward pass ran in another thread than the recording" in repr(trace)
     assert "no backward pass ran" not in repr(trace)
-
-
-def test_a_pass_in_a_thread_with_its_own_recording_adds_no_note() -> None:
-    def work() -> None:
-        with hv.record():
-            leaf(2.0).backward()
-
-    with hv.record() as trace:
-        run_in_thread(work)
-        leaf(3.0).backward()
-    assert trace.notes == []

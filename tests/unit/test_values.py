@@ -76,14 +76,6 @@ def test_integers_and_booleans_have_statistics(dtype: torch.dtype, size: int) ->
     assert value.norm == pytest.approx(math.sqrt(size / 2))
 
 
-@pytest.mark.parametrize("size", [2, 200])
-def test_a_complex_tensor_has_a_norm_and_counts(size: int) -> None:
-    value = Value.of(torch.tensor([3 + 4j, 0j] * (size // 2)))
-    assert value.norm == pytest.approx(5 * math.sqrt(size / 2))
-    assert math.isnan(value.min) and math.isnan(value.mean)
-    assert (value.zero, value.nan) == (size // 2, 0)
-
-
 def test_measuring_never_raises() -> None:
     class RaisesInLayout(torch.Tensor):
         @property

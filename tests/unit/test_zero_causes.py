@@ -121,7 +121,6 @@ def test_a_saturated_tanh_is_named() -> None:
     [finding] = list_found(Large(), nn.Tanh())
     assert (finding.kind, finding.severity) == ("zero", "warning")
     assert "It is saturated: its outputs are -1 or 1" in finding.sentence
-    assert "What comes in lies between" in finding.sentence
 
 
 def test_two_factors_of_zeros_are_named_with_the_line_that_made_one_0() -> None:
@@ -188,16 +187,6 @@ def test_an_op_outside_of_modules_that_is_constant_in_each_pass_of_a_loss_is_a_w
 ) -> None:
     finding = find_in_loss(nn.Linear(4, 1), lambda out: (torch.relu(out - 9) - 1).square().mean(), steps)
     assert (finding.kind, finding.severity) == ("zero", severity)
-
-
-def test_a_term_of_a_loss_that_does_not_count_yet_is_a_remark() -> None:
-    net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
-    with hv.record(net) as trace:
-        for part in (0.0, 0.0, 0.5, 1.0):
-            net(torch.rand(8, 4)).mean().backward()
-            (net(torch.rand(8, 4)).square().mean() * part).backward()
-    [finding] = trace.findings.values
-    assert (finding.kind, finding.severity, finding.when) == ("zero", "remark", "in 2 of 8 passes")
 
 
 @pytest.mark.parametrize("is_detached", [False, True])
