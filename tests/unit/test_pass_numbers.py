@@ -157,8 +157,3 @@ def test_skipped_passes_add_no_rows_and_no_hooks() -> None:
         assert not net._forward_hooks and len(handle.hooks_dict_ref()) == 1
         out.backward()
     assert (len(trace._data.rows), len(trace._data.values)) == (rows, values)
-
-
-def test_an_invalid_every_is_refused() -> None:
-    with pytest.raises(ValueError, match="every is a number of passes"), hv.record(every=0):
-        pass

@@ -92,11 +92,6 @@ def test_a_trimmed_trace_is_saved_drawn_and_played_and_notes_what_was_dropped(tm
     assert trace.figure(0).pipe("svg") and "c_hook" in player.content["svgs"][1]
 
 
-def test_an_invalid_keep_is_refused() -> None:
-    with pytest.raises(ValueError, match="keep is a number of passes"), hv.record(keep=0):
-        pass
-
-
 def count_entries() -> int:
     """Count what all containers of the process hold; dicts of plain numbers are known to what refers to them only."""
     gc.collect()
