@@ -147,6 +147,15 @@ def test_other_traces_stand_beside_with_a_pattern_of_their_own() -> None:
     assert len(linked_steps(plot)) == 4
 
 
+def test_parameters_of_modules_that_are_never_called_are_plotted() -> None:
+    attention = nn.MultiheadAttention(4, 2)
+    x = torch.randn(3, 1, 4)
+    with hv.record(attention) as trace:
+        attention(x, x, x)[0].sum().backward()
+    names = {f"attention.{name}" for name, parameter in attention.named_parameters() if parameter.grad is not None}
+    assert {row[0] for row in trace.plot().table} == names
+
+
 def test_an_evaluation_is_no_pass() -> None:
     net = nn.Sequential(nn.Linear(3, 4), nn.Tanh())
     with hv.record(net, histograms=True) as trace:
