@@ -14,8 +14,8 @@ from benchmarks.tables import format_spread, table_row
 from benchmarks.timing import seconds_per_pass
 from hookviz.recorder.followers.hook_ledger import HookFirings, HookLedger
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
-from hookviz.recorder.followers.unfired_hooks import UnfiredHooks
 from hookviz.recorder.followers.training_tracker import TrainingTracker
+from hookviz.recorder.followers.unfired_hooks import UnfiredHooks
 
 ROUNDS = 15
 MEASURED = ("scalars", "mlp", "resnet", "encoder")
