@@ -15,7 +15,7 @@ IN_THE_NOTEBOOK = re.compile(r"\bcells?\b|\bShift\+Enter\b|\bscroll\b|\bthe chec
 STATE = 'class="hv-state"'
 STILL = re.compile(r'<figure>.*?src="data:image/svg\+xml;base64,([^"]+)"', re.DOTALL)
 """The picture of a player where no script runs: the end of the pass."""
-RESULT = re.compile(r'<text [^>]*class="hv-(?:grad|edge-value|pin-value)"[^>]*>[^<]*</text>')
+RESULT = re.compile(r'<text [^>]*class="hv-(?:grad|edge-value|pin-value|memory)"[^>]*>[^<]*</text>')
 TO_COME = {
     "#6d28d9": "#7c8798",
     "#faf5ff": "white",

@@ -123,11 +123,12 @@ def test_code_stands_on_no_empty_slide() -> None:
 
 def test_a_question_shows_the_graph_without_the_answer() -> None:
     boxes = '<g><rect class="hv-box"/><text class="hv-name">a</text></g>' * 2
-    svg = f'<svg class="hv-svg">{boxes}<text x="1" class="hv-grad" id="g">gradient 2</text></svg>'
+    results = '<text class="hv-grad" id="g">gradient 2</text><text class="hv-memory" id="m">same memory as a</text>'
+    svg = f'<svg class="hv-svg">{boxes}{results}</svg>'
     question, other = (prose_cell(f"**Predict.** `{name}.grad`?") for name in "ab")
     player, graph = code_cell("trace"), erase_results(svg)
     player.outputs = [nbformat.v4.new_output("display_data", data={"image/svg+xml": svg})]
-    assert "hv-name" in graph and "gradient 2" not in graph
+    assert "hv-name" in graph and "gradient 2" not in graph and "same memory" not in graph
     assert find_graphs([question, player]) == find_graphs([player, question]) == {question.id: graph}
     assert find_graphs([player, other]) == {}
     assert find_graphs([player, code_cell("for a in ():\n    pass"), question]) == {}
