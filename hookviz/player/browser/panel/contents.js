@@ -3,6 +3,7 @@
 import { closestTarget, listen, makeElement, makeShape, setAttributes } from "../common/dom.js";
 import { nextStepAmong } from "../common/stepping.js";
 import { joinFirings } from "./chip_groups.js";
+import { showFinding } from "./findings.js";
 import { makeSign } from "./signs.js";
 
 /** @import { ChipGroup } from "./chip_groups.js" */
@@ -133,15 +134,13 @@ export class Contents {
    * @param {import("../common/payload").FindingText} finding
    * @returns {Chip}
    */
-  #makeFindingChip({ text, more, name, step }) {
+  #makeFindingChip(finding) {
+    const { text, name, step } = finding;
     const button = makeChip("open", name, "");
     button.classList.add("hv-chip-finding");
     button.title = text;
     button.querySelector("svg")?.replaceWith(makeShape(WARNING, "hv-hook-sign hv-sign-warning"));
-    const act = () => {
-      this.context.driver.goTo(step);
-      this.panel.showMessage(`${text} ${more}`);
-    };
+    const act = () => showFinding(finding, this.context.driver, this.panel);
     return { button, steps: [step], note: () => "", act };
   }
 
