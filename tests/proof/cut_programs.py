@@ -90,13 +90,6 @@ def detached_after_a_module_with_a_full_backward_hook(first: nn.Module, second: 
 
 
 @cuts_off("first.weight")
-def detached_in_place(first: nn.Module, second: nn.Module) -> Any:
-    h = first(ones())
-    h.detach_()  # cut
-    return second(h).sum()
-
-
-@cuts_off("first.weight")
 def data_attribute(first: nn.Module, second: nn.Module) -> Any:
     h = first(ones()) * 2
     return second(h.data + 1).sum()  # cut
@@ -106,12 +99,6 @@ def data_attribute(first: nn.Module, second: nn.Module) -> Any:
 def number_back_into_a_tensor(first: nn.Module, second: nn.Module) -> Any:
     scale = first(ones()).sum().item()  # cut
     return (second(ones()) * torch.tensor(scale)).sum()
-
-
-@cuts_off("first.weight")
-def tensor_made_from_tensors(first: nn.Module, second: nn.Module) -> Any:
-    parts = [first(ones()).sum(), first(ones()).mean()]
-    return second(torch.tensor(parts, requires_grad=True)).sum()  # cut
 
 
 @cuts_off("first.weight")
@@ -126,12 +113,6 @@ def argmax_chooses_the_class(first: nn.Module, second: nn.Module) -> Any:
     scores = first(ones())
     token = scores.argmax(-1)  # cut
     return second(F.one_hot(token, 2).float()).sum()
-
-
-@cuts_off("first.weight")
-def indices_of_a_maximum(first: nn.Module, second: nn.Module) -> Any:
-    _, index = first(ones()).max(-1)  # cut
-    return second(F.one_hot(index, 2).float()).sum()
 
 
 @cuts_off("first.weight", place="no_grad")
@@ -157,14 +138,6 @@ def reentrant_checkpoint_of_a_plain_input(first: nn.Module, second: nn.Module) -
     return second(checkpoint(encode, ones(), use_reentrant=True)).sum()
 
 
-@cuts_off("first.weight", place="no_grad")
-def frozen_copy_in_a_buffer(first: nn.Linear, second: nn.Module) -> Any:
-    buffer = torch.zeros(2, 2)
-    with torch.no_grad():
-        buffer.copy_(first.weight)  # cut
-    return second(F.linear(ones(), buffer, first.bias)).sum()
-
-
 @cuts_off()
 def logged_copy_is_innocent(first: nn.Module, second: nn.Module) -> Any:
     h = first(ones())
@@ -172,13 +145,6 @@ def logged_copy_is_innocent(first: nn.Module, second: nn.Module) -> Any:
     loss.detach().clone()
     h.detach().norm().item()
     return loss
-
-
-@cuts_off("first.weight", place="after")
-def logged_copy_is_not_blamed_for_an_unused_result(first: nn.Module, second: nn.Module) -> Any:
-    aside = first(ones())
-    aside.detach().abs().mean()
-    return second(ones()).sum()
 
 
 @cuts_off()
@@ -195,24 +161,6 @@ def both_of_two_paths_are_cut(first: nn.Module, second: nn.Module) -> Any:
     return (left + right).sum()
 
 
-@cuts_off("net.a.weight")
-def inside_a_nested_forward(net: Net) -> Any:
-    def forward(x: Tensor) -> Any:
-        h = net.a(x).exp()
-        h = h.detach()  # cut
-        return net.b(h).tanh()
-
-    net.forward = forward  # type: ignore[method-assign]
-    return nn.Sequential(net)(ones()).sum()
-
-
-@cuts_off("first.weight")
-def weight_is_used_by_a_function(first: nn.Linear, second: nn.Module) -> Any:
-    first.bias = None  # type: ignore[assignment]
-    kernel = torch.tensor(first.weight.tolist())  # cut
-    return second(ones() @ kernel).sum()
-
-
 @cuts_off("first.weight")
 def loop_with_several_passes(first: nn.Module, second: nn.Module) -> Any:
     optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.1)
@@ -224,26 +172,10 @@ def loop_with_several_passes(first: nn.Module, second: nn.Module) -> Any:
     return loss
 
 
-@cuts_off("first.weight")
-def frozen_while_it_is_used(first: nn.Linear, second: nn.Module) -> Any:
-    first.weight.requires_grad_(False)  # cut
-    loss = second(first(ones())).sum()
-    loss.backward(retain_graph=True)
-    first.weight.requires_grad_(True)
-    return loss
-
-
 @cuts_off()
 def rounding_has_a_gradient_of_zero(first: nn.Module, second: nn.Module) -> Any:
     h = first(ones())
     return second(h.round() + h.sign() + torch.floor(h)).sum()
-
-
-@cuts_off("first.weight", place="after")
-def shape_of_a_result_is_no_path(first: nn.Module, second: nn.Module) -> Any:
-    h = first(ones())
-    start = torch.zeros_like(h) + h.new_ones(2) + torch.ones(1, 2).expand_as(h)
-    return second(start).sum()
 
 
 class Doubled(torch.autograd.Function):
@@ -268,14 +200,6 @@ def function_of_the_user_is_not_blamed(first: nn.Module, second: nn.Module) -> A
 def sampled_without_a_graph(first: nn.Module, second: nn.Module) -> Any:
     normal = torch.distributions.Normal(first(ones()), 1.0)
     return second(normal.sample()).sum()  # cut
-
-
-@cuts_off("first.weight")
-def copied_into_rows_of_a_tensor(first: nn.Module, second: nn.Module) -> Any:
-    rows = torch.zeros(3, 2)
-    for row in rows:
-        row.copy_(first(ones(2)).detach())  # cut
-    return second(rows).sum()
 
 
 def free_function(w: Tensor) -> Tensor:

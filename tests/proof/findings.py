@@ -50,7 +50,7 @@ LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
 def record_fresh_model(library: str, name: str) -> Iterator[tuple[str, hv.Trace]]:
     """Record an untrained model of a library with each of the losses."""
     torch.manual_seed(0)
-    net, run = getattr(models, f"{library}_model")(name, "cpu")
+    net, run = getattr(models, f"{library}_model")(name)
     for loss, compute_loss in LOSSES.items():
         torch.manual_seed(1)
         with hv.record(net) as trace:

@@ -1,7 +1,6 @@
-"""Small trainings without a fault, in which at most remarks are found: ``python -m tests.proof.healthy_models``."""
+"""Small trainings without a fault, in which at most remarks are found."""
 
 import copy
-import warnings
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -130,15 +129,6 @@ def tied_decoder() -> hv.Trace:
     return train(net, lambda _: F.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten()))
 
 
-@healthy("encoder with padding")
-def bert() -> hv.Trace:
-    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
-    net = nn.Sequential(nn.Embedding(20, 16, padding_idx=0), nn.TransformerEncoder(layer, 2), nn.Linear(16, 20))
-    tokens = torch.randint(1, 20, (4, 8))
-    tokens[:, -2:] = 0
-    return train(net, lambda _: F.cross_entropy(net(tokens).flatten(0, 1), tokens.flatten(), ignore_index=0))
-
-
 class LoRA(nn.Module):
     """A frozen layer with a change of low rank, whose second factor starts at 0."""
 
@@ -172,33 +162,10 @@ class Residual(nn.Module):
         return (x + self.branch(x)).relu()
 
 
-class ConvNeXt(nn.Module):
-    """A ConvNeXt block, whose branch starts at a scale of 1e-6."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.depthwise = nn.Conv2d(8, 8, 7, padding=3, groups=8)
-        self.branch = nn.Sequential(nn.LayerNorm(8), mlp(8, 32, 8, activation=nn.GELU))
-        self.scale = nn.Parameter(torch.full((8,), 1e-6))
-
-    def forward(self, x: Tensor) -> Tensor:
-        branch = self.scale * self.branch(self.depthwise(x).permute(0, 2, 3, 1))
-        return x + branch.permute(0, 3, 1, 2)
-
-
-def train_convolutions(block: type[nn.Module]) -> hv.Trace:
-    net = nn.Sequential(nn.Conv2d(3, 8, 2, 2), block(), block(), nn.Flatten(), nn.Linear(128, 3))
-    return classify(net, torch.randn(4, 3, 8, 8))
-
-
 @healthy("zero-init residual")
 def zero_residual() -> hv.Trace:
-    return train_convolutions(Residual)
-
-
-@healthy("ConvNeXt block")
-def convnext() -> hv.Trace:
-    return train_convolutions(ConvNeXt)
+    net = nn.Sequential(nn.Conv2d(3, 8, 2, 2), Residual(), Residual(), nn.Flatten(), nn.Linear(128, 3))
+    return classify(net, torch.randn(4, 3, 8, 8))
 
 
 # -- a recurrent net
@@ -217,30 +184,20 @@ def gru() -> hv.Trace:
 # -- several models, or parts of one
 
 
-def train_gan(*, detach: bool) -> hv.Trace:
+@healthy("GAN")
+def gan() -> hv.Trace:
     generator, critic = mlp(2, 16, 4), mlp(4, 16, 1)
     of_generator, of_critic = Adam(generator.parameters(), lr=1e-3), Adam(critic.parameters(), lr=1e-3)
     with hv.record() as trace:
         for _ in range(STEPS):
             real, fake = torch.randn(8, 4), generator(torch.randn(8, 2))
             of_critic.zero_grad()
-            seen = critic(fake.detach() if detach else fake)
-            (F.softplus(-critic(real)).mean() + F.softplus(seen).mean()).backward(retain_graph=not detach)
+            (F.softplus(-critic(real)).mean() + F.softplus(critic(fake.detach())).mean()).backward()
             of_critic.step()
             of_generator.zero_grad()
             F.softplus(-critic(generator(torch.randn(8, 2)))).mean().backward()
             of_generator.step()
     return trace
-
-
-@healthy("GAN")
-def gan() -> hv.Trace:
-    return train_gan(detach=True)
-
-
-@healthy("GAN without detach")
-def gan_without_detach() -> hv.Trace:
-    return train_gan(detach=False)
 
 
 @healthy("DQN with target network")
@@ -303,17 +260,6 @@ def moe() -> hv.Trace:
     return train(net, lambda _: (net(torch.randn(6, 8)) - 1).square().mean())
 
 
-@healthy("contrastive learning with a temperature of one's own")
-def contrastive() -> hv.Trace:
-    net, x, temperature = mlp(4, 16, 8), torch.randn(8, 4), torch.full((), 0.1, requires_grad=True)
-
-    def loss(_: int) -> Tensor:
-        one, other = (F.normalize(net(x + 0.1 * torch.randn_like(x)), dim=-1) for _ in range(2))
-        return F.cross_entropy(one @ other.T / temperature, torch.arange(8))
-
-    return train(net, loss, Adam([*net.parameters(), temperature], lr=1e-3))
-
-
 class ResidualSigmoids(nn.Module):
     """Many saturating layers, each beside a path that carries the gradient."""
 
@@ -347,11 +293,6 @@ def accumulation() -> hv.Trace:
     return train_small(lambda _, loss: loss / 3, gather=3)
 
 
-@healthy("gradient accumulation, every third pass recorded")
-def sampled_accumulation() -> hv.Trace:
-    return train_small(lambda _, loss: loss / 4, gather=4, every=3)
-
-
 @healthy("GradScaler whose scale settles")
 def grad_scaler() -> hv.Trace:
     return train_small(lambda _, loss: loss, scale=2.0**16)
@@ -360,11 +301,6 @@ def grad_scaler() -> hv.Trace:
 @healthy("GradScaler that skips a step")
 def grad_scaler_skips() -> hv.Trace:
     return train_small(lambda number, loss: loss * 1e2 ** (number == 0), scale=2.0**127)
-
-
-@healthy("GradScaler whose scaled loss overflows, and no gradient")
-def scaled_loss_overflows() -> hv.Trace:
-    return train_small(lambda number, loss: loss + 10 * (number == 0), scale=2.0**126)
 
 
 @healthy("bfloat16 autocast")
@@ -376,14 +312,6 @@ def autocast() -> hv.Trace:
             return F.cross_entropy(net(x), torch.ones(8, dtype=torch.long))
 
     return train(net, loss)
-
-
-@healthy("second derivatives of ReLU")
-def hessian() -> hv.Trace:
-    net = mlp(3, 8, 1)
-    with hv.record(net) as trace:
-        torch.autograd.functional.hessian(lambda x: net(x).sum(), torch.randn(3))
-    return trace
 
 
 @healthy("gradcheck of a module")
@@ -417,17 +345,3 @@ def lbfgs() -> hv.Trace:
         for _ in range(2):
             optimizer.step(closure)
     return trace
-
-
-def main() -> None:
-    """Print the findings of each training."""
-    for name, record in HEALTHY.items():
-        torch.manual_seed(0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            findings = record().findings
-        print(name, [(finding.severity, finding.kind, finding.when, finding.sentence) for finding in findings])
-
-
-if __name__ == "__main__":
-    main()
