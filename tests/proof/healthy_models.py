@@ -100,26 +100,6 @@ class Block(nn.Module):
         return x + self.mlp(self.norm2(x))
 
 
-class ViT(nn.Module):
-    """A vision transformer with a class token and positions that start at 0."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.patches = nn.Conv2d(3, 16, 4, 4)
-        self.token, self.positions = nn.Parameter(torch.zeros(1, 1, 16)), nn.Parameter(torch.zeros(1, 5, 16))
-        self.block, self.head = Block(nn.LayerNorm, causal=False), nn.Linear(16, 3)
-
-    def forward(self, x: Tensor) -> Any:
-        patches = self.patches(x).flatten(2).mT
-        x = torch.cat([self.token.expand(len(x), -1, -1), patches], 1) + self.positions
-        return self.head(self.block(x)[:, 0])
-
-
-@healthy("ViT block")
-def vit() -> hv.Trace:
-    return classify(ViT(), torch.randn(4, 3, 8, 8))
-
-
 @healthy("decoder with tied weights")
 def tied_decoder() -> hv.Trace:
     blocks = [Block(nn.RMSNorm, causal=True) for _ in range(2)]
@@ -217,26 +197,6 @@ def dqn() -> hv.Trace:
     return trace
 
 
-class VAE(nn.Module):
-    """A variational autoencoder, which returns its loss."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.encoder, self.decoder = mlp(8, 16, 4), mlp(2, 16, 8)
-
-    def forward(self, x: Tensor) -> Any:
-        mean, log_variance = self.encoder(x).chunk(2, -1)
-        sample = mean + torch.randn_like(mean) * (log_variance / 2).exp()
-        divergence = (mean.square() + log_variance.exp() - log_variance - 1).sum(-1).mean() / 2
-        return F.mse_loss(self.decoder(sample), x) + divergence
-
-
-@healthy("VAE")
-def vae() -> hv.Trace:
-    net, x = VAE(), torch.randn(8, 8)
-    return train(net, lambda _: net(x))
-
-
 class MoE(nn.Module):
     """A mixture of experts that asks only the best expert of each input."""
 
@@ -312,14 +272,6 @@ def autocast() -> hv.Trace:
             return F.cross_entropy(net(x), torch.ones(8, dtype=torch.long))
 
     return train(net, loss)
-
-
-@healthy("gradcheck of a module")
-def gradient_check() -> hv.Trace:
-    net, x = nn.Linear(3, 2).double(), torch.randn(4, 3, dtype=torch.double, requires_grad=True)
-    with hv.record(net) as trace:
-        assert torch.autograd.gradcheck(net, (x,)) and torch.autograd.gradgradcheck(net, (x,))
-    return trace
 
 
 @healthy("warm-up from 0, with dropout")

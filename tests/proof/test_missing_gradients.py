@@ -278,34 +278,6 @@ def test_a_number_of_an_output_that_only_the_outer_module_returns_is_named() -> 
     assert row.advice.endswith("compute it with tensors instead.") and "--cuts" not in row.advice
 
 
-class Lora(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.base = nn.Linear(2, 2).requires_grad_(False)
-        self.a, self.bias = nn.Parameter(torch.ones(2, 2)), nn.Parameter(torch.zeros(2))
-        self.merged = False
-
-    def merge(self) -> None:
-        with torch.no_grad():
-            self.base.weight += self.a @ self.a
-        self.merged = True
-
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.base(x) + self.bias
-        if not self.merged:
-            y = y + x @ self.a
-        return y
-
-
-def test_merged_weights_are_no_cut_and_the_branch_that_led_past_is_named() -> None:
-    lora = Lora()
-    with hv.record(lora) as trace:
-        lora.merge()
-        lora(torch.ones(2)).sum().backward()
-    [row] = missing_gradients(trace)
-    assert (row.place, row.line) == ("unused", line_in(Lora, "not self.merged"))
-
-
 # -- None in the place of a gradient
 
 
