@@ -35,23 +35,6 @@ def leaf(*numbers: float, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.tensor(value, dtype=dtype, requires_grad=True)
 
 
-@script
-def the_picture_with_hooks(context: ScriptContext) -> None:
-    """The graph of lesson 01."""
-    a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
-    c = a * b
-    context.on(c, "c_hook", lambda grad: grad + 2)
-    context.on(c, "c_print")
-    c.retain_grad()
-    context.on(d, "d_hook", lambda grad: grad + 100)
-    e = c * d
-    e.retain_grad()
-    context.on(e, "e_hook", lambda grad: grad * 2)
-    context.keep(a=a, b=b, c=c, d=d, e=e)
-    with context.watch():
-        e.backward()
-
-
 class Tagged(Tensor):
     """A subclass of Tensor that does nothing special."""
 
@@ -290,22 +273,6 @@ def a_step_inside_backward(context: ScriptContext) -> None:
     with context.watch():
         for _ in range(3):
             (a * a).sum().backward()
-
-
-@script
-def a_module_with_hooks(context: ScriptContext) -> None:
-    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(inplace=True), nn.Linear(3, 1))
-    for name, module in model.named_children():
-        context.handles += [
-            module.register_forward_pre_hook(context.hook(f"forward pre {name}")),
-            module.register_forward_hook(context.hook(f"forward {name}")),
-        ]
-    context.handles.append(model[2].register_full_backward_pre_hook(context.hook("full pre", lambda m, g: (g[0] * 2,))))
-    context.handles.append(model[2].register_full_backward_hook(context.hook("full", lambda m, i, o: (i[0] + 1,))))
-    x = torch.ones(4, 2, requires_grad=True)
-    context.keep(x=x, **{name.replace(".", "_"): parameter for name, parameter in model.named_parameters()})
-    with context.watch():
-        model(x).square().mean().backward()
 
 
 def checkpointed(reentrant: bool) -> Script:
