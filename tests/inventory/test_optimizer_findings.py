@@ -212,7 +212,7 @@ FAULTS: dict[str, Fault] = {
         write(setup="net[0].requires_grad = False  # here"),
         "not_frozen",
         "net.0.requires_grad = False freezes nothing: net.0.weight and 1 more*",
-        "*net.0.requires_grad_(False)*",
+        "*net[[]0].requires_grad_(False)*",
     ),
     "wrong name": Fault(
         write(setup=EACH + "parameter.require_grad = False  # here"),

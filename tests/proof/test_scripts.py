@@ -131,10 +131,10 @@ def resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
-def test_recordings_do_not_leak_memory() -> None:
+def test_hundreds_of_recordings_do_not_leak_memory() -> None:
     for _ in range(200):
         record_once()
     before = resident_bytes()
-    for _ in range(500):
+    for _ in range(400):
         record_once()
-    assert abs(resident_bytes() - before) < 2_000_000  # leaked traces would take more than twice as much
+    assert abs(resident_bytes() - before) < 1_500_000  # leaked traces would take twice as much

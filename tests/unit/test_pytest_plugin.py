@@ -119,7 +119,7 @@ def test_three_leaks_fail_and_are_named_and_the_clean_test_passes(pytester: Pyte
         [
             "*ERROR at teardown of test_on_a_module_of_a_fixture*",
             "This test left a hook behind:",
-            "  forward hook save_output on model.0 (test_three_leaks*.py, line *)",
+            "  forward hook save_output on model.0 (defined at test_three_leaks*.py, line *)",
             "*ERROR at teardown of test_on_all_modules_and_optimizers*",
             "This test left 2 hooks behind:",
             "  forward hook save_output on all modules (*",

@@ -10,7 +10,7 @@ from scenes import count_calls
 from torch import nn
 
 import hookviz as hv
-from hookviz.recorder.followers import hook_ledger, parameter_ledger, silent_hooks
+from hookviz.recorder.followers import hook_ledger, parameter_ledger, unfired_hooks
 from hookviz.trace.redaction import redact
 from tests.missing import missing_gradients
 from tests.reasons import reasons
@@ -96,7 +96,7 @@ def test_a_recording_of_a_part_says_that_it_did_not_look_at_the_rest() -> None:
 
 
 def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silent_hooks, "MAX_HOOKS", 3)
+    monkeypatch.setattr(unfired_hooks, "MAX_HOOKS", 3)
     net = nn.Linear(2, 2)
     for _ in range(5):
         net.register_full_backward_hook(never)

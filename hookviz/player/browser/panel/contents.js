@@ -54,7 +54,7 @@ export class Contents {
     const findings = isPredicting ? [] : content.findings.filter(({ silent }) => !silent || !isSaid);
     this.#chips = [...groups.map((group) => this.#makeHookChip(group)), ...findings.map((finding) => this.#makeFindingChip(finding))];
     this.#chips.sort((one, other) => one.steps[0] - other.steps[0]);
-    this.#chips.push(...run.silent.map((hook) => this.#makeSilentChip(hook)));
+    this.#chips.push(...run.silent.map((hook) => this.#makeSilentChip(hook, isPredicting)));
     this.list.replaceChildren(...this.#chips.map(({ button }) => {
       const item = makeElement("li");
       item.append(button);
@@ -147,12 +147,16 @@ export class Contents {
 
   /**
    * @param {import("../common/payload").SilentHook} hook
+   * @param {boolean} isPredicting whether it must not say yet that the hook did not fire
    * @returns {Chip}
    */
-  #makeSilentChip({ name, on, reason }) {
-    const button = makeChip("silent", name, on);
-    button.title = reason;
-    return { button, steps: [], note: () => this.context.say("legend_silent"), act: () => this.panel.showMessage(reason) };
+  #makeSilentChip({ name, on, reason }, isPredicting) {
+    const { say } = this.context;
+    const button = makeChip(isPredicting ? "open" : "silent", name, on);
+    if (!isPredicting) button.title = reason;
+    const note = say(isPredicting ? "to_come" : "legend_silent");
+    const said = isPredicting ? say("found_later") : reason;
+    return { button, steps: [], note: () => note, act: () => this.panel.showMessage(said) };
   }
 }
 
