@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from tests.proof.unfired_programs import Net, ones
+from tests.proof.unfired_programs import ones
 
 Recorder = Callable[..., AbstractContextManager[Any]]
 """Makes the block around a program: one that records, or one that does nothing."""
@@ -34,14 +34,10 @@ PROGRAMS: list[Program] = []
 
 
 def cuts_off(*parameters: str, place: str = "op") -> Callable[[Callable[..., Tensor]], None]:
-    """Register a program with the first parameter of each row that it leads to.
-
-    It is given two layers, or a net if it takes one argument, and returns a loss.
-    """
+    """Register a program, which makes a loss with two layers, and the first parameter of each row that it leads to."""
 
     def add(code: Callable[..., Tensor]) -> None:
-        run = run_layers if code.__code__.co_argcount == 2 else run_net
-        PROGRAMS.append(Program(code.__name__, code, lambda record: run(code, record), parameters, place))
+        PROGRAMS.append(Program(code.__name__, code, lambda record: run_layers(code, record), parameters, place))
 
     return add
 
@@ -54,24 +50,10 @@ def run_layers(code: Callable[..., Tensor], record: Recorder) -> Outcome:
     return trace, [loss, *gradients(first, second)]
 
 
-def run_net(code: Callable[..., Tensor], record: Recorder) -> Outcome:
-    net = Net()
-    without_other_parameters(net)
-    with record(net) as trace:
-        loss = code(net)
-        loss.backward()
-    return trace, [loss, *gradients(net)]
-
-
 def gradients(*modules: nn.Module) -> list[Tensor]:
     """Return the gradients of the parameters; where there is none, an empty tensor."""
     parameters = [parameter for module in modules for parameter in module.parameters()]
     return [torch.empty(0) if parameter.grad is None else parameter.grad for parameter in parameters]
-
-
-def without_other_parameters(net: Net) -> None:
-    """Take from a net what its forward does not use: ``net.a`` and ``net.b`` are then the whole model."""
-    net.extra, net.body = nn.Identity(), nn.Identity()  # type: ignore[assignment]
 
 
 @cuts_off("first.weight")

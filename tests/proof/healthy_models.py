@@ -39,12 +39,11 @@ def train(
     scale: float = 0.0,
     before: Callable[[], object] = lambda: None,
     after: Callable[[], object] = lambda: None,
-    **options: Any,
 ) -> hv.Trace:
     """Record a training loop, by default with AdamW over all parameters, that takes a step for every few passes."""
     optimizer = AdamW(net.parameters(), lr=1e-3) if optimizer is None else optimizer
     scaler = torch.amp.GradScaler("cpu", init_scale=scale, enabled=bool(scale))
-    with hv.record(net, **options) as trace:
+    with hv.record(net) as trace:
         for number in range(STEPS * gather):
             scaler.scale(loss(number)).backward()
             if number % gather == gather - 1:
@@ -242,10 +241,11 @@ def residual_sigmoids() -> hv.Trace:
 # -- ways to train
 
 
-def train_small(change: Callable[[int, Tensor], Tensor], **options: Any) -> hv.Trace:
+def train_small(change: Callable[[int, Tensor], Tensor], gather: int = 1, scale: float = 0.0) -> hv.Trace:
     """Train with SGD; ``change`` is given the number of the pass and its loss."""
     net, x = mlp(4, 16, 1), torch.rand(8, 4)
-    return train(net, lambda number: change(number, net(x).square().mean()), SGD(net.parameters(), lr=0.1), **options)
+    sgd = SGD(net.parameters(), lr=0.1)
+    return train(net, lambda number: change(number, net(x).square().mean()), sgd, gather=gather, scale=scale)
 
 
 @healthy("gradient accumulation")

@@ -13,7 +13,6 @@ from torch.optim import SGD
 import hookviz as hv
 from hookviz import Trace
 from tests.missing import Missing, missing_gradients
-from tests.proof.cut_programs import without_other_parameters
 from tests.proof.unfired_programs import Net, Silent, lost, ones
 
 
@@ -30,6 +29,11 @@ def train(net: nn.Module, *followed: nn.Module) -> Trace:
     with hv.record(*(followed or (net,))) as trace:
         net(ones()).sum().backward()
     return trace
+
+
+def without_other_parameters(net: Net) -> None:
+    """Take from a net what its forward does not use: ``net.a`` and ``net.b`` are then the whole model."""
+    net.extra, net.body = nn.Identity(), nn.Identity()  # type: ignore[assignment]
 
 
 def train_without_other_parameters(net: Net) -> Trace:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch._dynamo import compiled_autograd
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.func import functional_call, grad, jvp, vmap
+from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.profiler import profile
 from torch.utils._pytree import tree_map
@@ -381,15 +381,8 @@ def mapped(net: nn.Module) -> None:
     vmap(net)(torch.ones(5, 3)).sum().backward()
 
 
-def tangents(net: nn.Module) -> None:
-    output, tangent = jvp(net, (torch.ones(2, 3),), (torch.ones(2, 3),))
-    (output.sum() + tangent.sum()).backward()
-
-
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("step", "is_given"), [(per_sample_gradients, True), (mapped, True), (mapped, False), (tangents, True)]
-)
+@pytest.mark.parametrize(("step", "is_given"), [(per_sample_gradients, True), (mapped, True), (mapped, False)])
 def test_a_module_in_a_transform_of_torch_func_is_not_said_to_cut(
     step: Callable[[nn.Module], None], is_given: bool
 ) -> None:
