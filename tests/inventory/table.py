@@ -14,14 +14,9 @@ class Promise(NamedTuple):
     name: str
     test: str
     """What fails when the promise breaks: the node id of a test, or a file and a text in it."""
-    note: str
 
 
 def read_promises() -> list[Promise]:
     """Read the rows of all kinds."""
     kinds = tomllib.loads(FEATURES.read_text(encoding="utf-8"))
-    return [
-        Promise(kind, name, row["stays"], row.get("note", ""))
-        for kind, rows in kinds.items()
-        for name, row in rows.items()
-    ]
+    return [Promise(kind, name, row["stays"]) for kind, rows in kinds.items() for name, row in rows.items()]

@@ -1,5 +1,7 @@
 """For each command of ``hookviz`` and each of its options a small program that uses it."""
 
+import argparse
+import re
 from inspect import signature
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import torch
 import hookviz as hv
 from hookviz.__main__ import main
 from hookviz.api.trace import data_of
+from hookviz.command_line.entry_point import build_parser
 from hookviz.command_line.script_command import RECORD_OPTIONS
 
 SCRIPT = """
@@ -213,3 +216,10 @@ def test_no_command_accepts_a_file_that_is_no_trace_or_wrong_arguments(hookviz: 
     with pytest.raises(SystemExit) as exit_info:
         hookviz("text", "pass.json", "--width", "wide")
     assert exit_info.value.code == 2
+
+
+def test_each_option_of_each_command_is_tried() -> None:
+    tried = {"--help"} | set(re.findall(r'"(--?[a-z-]+)"', Path(__file__).read_text(encoding="utf-8")))
+    [subparsers] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    actions = [action for parser in subparsers.choices.values() for action in parser._actions]
+    assert [one.option_strings for one in actions if one.option_strings and not tried & {*one.option_strings}] == []

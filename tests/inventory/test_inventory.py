@@ -4,7 +4,6 @@ import argparse
 import ast
 import inspect
 import re
-import subprocess
 import tomllib
 from collections.abc import Callable
 from functools import cache
@@ -58,23 +57,12 @@ def list_record_options() -> set[str]:
 
 def list_commands() -> set[str]:
     [subparsers] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    found = set(subparsers.choices)
-    for command, parser in subparsers.choices.items():
-        actions = (action for action in parser._actions if not isinstance(action, argparse._HelpAction))
-        for action in actions:
-            found.add(f"{command} {max(action.option_strings, key=len, default=action.metavar or action.dest)}")
-    return found
+    return set(subparsers.choices)
 
 
 def list_registrations() -> set[str]:
     programs = (ROOT / "atlas" / "programs").glob("*/*.py")
     return {f"{path.parent.name}/{path.stem}" for path in programs if path.parent.name != "settings"}
-
-
-def list_make_targets() -> set[str]:
-    phony = re.search(r"(?m)^\.PHONY:((?:.*\\\n)*.*)$", read("Makefile"))
-    assert phony
-    return set(phony[1].replace("\\", " ").split())
 
 
 def list_extras() -> set[str]:
@@ -94,7 +82,6 @@ IN_CODE: dict[str, Callable[[], set[str]]] = {
     "missing_gradient": lambda: {*CUTS, *GRAD_MODES, "uncalled", "unused", "unnamed", "frozen", "no_pass"} - {"grad"},
     "finding": lambda: {kind for kinds in finding.KINDS.values() for kind in kinds},
     "doctor_rule": lambda: set(static_finding.KIND_NAMES),
-    "make_target": list_make_targets,
     "extra": list_extras,
 }
 """Kind → what of this kind there is. The tests of rows named ``*`` compare their programs with a list themselves."""
@@ -123,9 +110,3 @@ def exists(test: str) -> bool:
 
 def test_each_promise_has_a_test() -> None:
     assert [promise.name for promise in PROMISES if not exists(promise.test)] == []
-
-
-def test_make_knows_its_targets() -> None:
-    command = ["make", "--dry-run", *list_make_targets()]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -3,8 +3,7 @@
 import copy
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -104,28 +103,6 @@ def test_forward_is_read_for_a_parameter_that_no_op_uses() -> None:
     assert elsewhere.parameters == ("net.slope",) and elsewhere.place == "unused" and "--cuts" in elsewhere.advice
 
 
-class Batches:
-    """Gives batches, and keeps the graph off while they are used."""
-
-    def __init__(self, teacher: nn.Module) -> None:
-        self.teacher = teacher
-
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        with torch.no_grad():
-            for _ in range(2):
-                yield self.teacher(torch.ones(2))
-
-
-def test_generator_that_yields_where_the_graph_is_off_is_named() -> None:
-    teacher, student = two_layers()
-    with hv.record() as trace, suppress(RuntimeError):
-        for target in Batches(teacher):
-            (student(torch.ones(2)) - target).sum().backward()
-    finding = trace.findings[0]
-    assert finding.kind == "exception" and "__iter__() yields inside it" in finding.cause
-    assert "yield self.teacher" in linecache.getline(__file__, finding.line or 0)
-
-
 class Net(nn.Module):
     """Computes more than a loss of its first layer uses."""
 
@@ -158,26 +135,3 @@ def test_cut_of_a_layer_is_found_though_the_rest_of_the_net_ran_in_vain() -> Non
     assert first.place == "between" and first.is_proven
     assert "output.detach()" in linecache.getline(__file__, first.line or 0)
     assert rest.parameters[0].startswith("net.rest") and rest.line is None
-
-
-class Noisy(nn.Module):
-    """Draws from a distribution that a method of it makes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mean, self.head = nn.Linear(2, 2), nn.Linear(2, 1)
-
-    def encode(self, x: torch.Tensor) -> torch.distributions.Normal:
-        return torch.distributions.Normal(self.mean(x), 1.0)
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.head(self.encode(x).sample())
-
-
-def test_forward_is_read_after_a_method_of_it_that_calls_the_layer() -> None:
-    net = Noisy()
-    with hv.record(net) as trace:
-        net(torch.ones(2)).sum().backward()
-    [row] = missing_gradients(trace)
-    assert row.parameters[0] == "net.mean.weight"
-    assert ".sample()" in linecache.getline(__file__, row.line or 0)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from tests.proof.unfired_programs import Net, ones
+from tests.proof.unfired_programs import ones
 
 Recorder = Callable[..., AbstractContextManager[Any]]
 """Makes the block around a program: one that records, or one that does nothing."""
@@ -34,14 +34,10 @@ PROGRAMS: list[Program] = []
 
 
 def cuts_off(*parameters: str, place: str = "op") -> Callable[[Callable[..., Tensor]], None]:
-    """Register a program with the first parameter of each row that it leads to.
-
-    It is given two layers, or a net if it takes one argument, and returns a loss.
-    """
+    """Register a program, which makes a loss with two layers, and the first parameter of each row that it leads to."""
 
     def add(code: Callable[..., Tensor]) -> None:
-        run = run_layers if code.__code__.co_argcount == 2 else run_net
-        PROGRAMS.append(Program(code.__name__, code, lambda record: run(code, record), parameters, place))
+        PROGRAMS.append(Program(code.__name__, code, lambda record: run_layers(code, record), parameters, place))
 
     return add
 
@@ -54,24 +50,10 @@ def run_layers(code: Callable[..., Tensor], record: Recorder) -> Outcome:
     return trace, [loss, *gradients(first, second)]
 
 
-def run_net(code: Callable[..., Tensor], record: Recorder) -> Outcome:
-    net = Net()
-    without_other_parameters(net)
-    with record(net) as trace:
-        loss = code(net)
-        loss.backward()
-    return trace, [loss, *gradients(net)]
-
-
 def gradients(*modules: nn.Module) -> list[Tensor]:
     """Return the gradients of the parameters; where there is none, an empty tensor."""
     parameters = [parameter for module in modules for parameter in module.parameters()]
     return [torch.empty(0) if parameter.grad is None else parameter.grad for parameter in parameters]
-
-
-def without_other_parameters(net: Net) -> None:
-    """Take from a net what its forward does not use: ``net.a`` and ``net.b`` are then the whole model."""
-    net.extra, net.body = nn.Identity(), nn.Identity()  # type: ignore[assignment]
 
 
 @cuts_off("first.weight")
@@ -90,13 +72,6 @@ def detached_after_a_module_with_a_full_backward_hook(first: nn.Module, second: 
 
 
 @cuts_off("first.weight")
-def detached_in_place(first: nn.Module, second: nn.Module) -> Any:
-    h = first(ones())
-    h.detach_()  # cut
-    return second(h).sum()
-
-
-@cuts_off("first.weight")
 def data_attribute(first: nn.Module, second: nn.Module) -> Any:
     h = first(ones()) * 2
     return second(h.data + 1).sum()  # cut
@@ -106,12 +81,6 @@ def data_attribute(first: nn.Module, second: nn.Module) -> Any:
 def number_back_into_a_tensor(first: nn.Module, second: nn.Module) -> Any:
     scale = first(ones()).sum().item()  # cut
     return (second(ones()) * torch.tensor(scale)).sum()
-
-
-@cuts_off("first.weight")
-def tensor_made_from_tensors(first: nn.Module, second: nn.Module) -> Any:
-    parts = [first(ones()).sum(), first(ones()).mean()]
-    return second(torch.tensor(parts, requires_grad=True)).sum()  # cut
 
 
 @cuts_off("first.weight")
@@ -126,12 +95,6 @@ def argmax_chooses_the_class(first: nn.Module, second: nn.Module) -> Any:
     scores = first(ones())
     token = scores.argmax(-1)  # cut
     return second(F.one_hot(token, 2).float()).sum()
-
-
-@cuts_off("first.weight")
-def indices_of_a_maximum(first: nn.Module, second: nn.Module) -> Any:
-    _, index = first(ones()).max(-1)  # cut
-    return second(F.one_hot(index, 2).float()).sum()
 
 
 @cuts_off("first.weight", place="no_grad")
@@ -157,14 +120,6 @@ def reentrant_checkpoint_of_a_plain_input(first: nn.Module, second: nn.Module) -
     return second(checkpoint(encode, ones(), use_reentrant=True)).sum()
 
 
-@cuts_off("first.weight", place="no_grad")
-def frozen_copy_in_a_buffer(first: nn.Linear, second: nn.Module) -> Any:
-    buffer = torch.zeros(2, 2)
-    with torch.no_grad():
-        buffer.copy_(first.weight)  # cut
-    return second(F.linear(ones(), buffer, first.bias)).sum()
-
-
 @cuts_off()
 def logged_copy_is_innocent(first: nn.Module, second: nn.Module) -> Any:
     h = first(ones())
@@ -172,13 +127,6 @@ def logged_copy_is_innocent(first: nn.Module, second: nn.Module) -> Any:
     loss.detach().clone()
     h.detach().norm().item()
     return loss
-
-
-@cuts_off("first.weight", place="after")
-def logged_copy_is_not_blamed_for_an_unused_result(first: nn.Module, second: nn.Module) -> Any:
-    aside = first(ones())
-    aside.detach().abs().mean()
-    return second(ones()).sum()
 
 
 @cuts_off()
@@ -195,24 +143,6 @@ def both_of_two_paths_are_cut(first: nn.Module, second: nn.Module) -> Any:
     return (left + right).sum()
 
 
-@cuts_off("net.a.weight")
-def inside_a_nested_forward(net: Net) -> Any:
-    def forward(x: Tensor) -> Any:
-        h = net.a(x).exp()
-        h = h.detach()  # cut
-        return net.b(h).tanh()
-
-    net.forward = forward  # type: ignore[method-assign]
-    return nn.Sequential(net)(ones()).sum()
-
-
-@cuts_off("first.weight")
-def weight_is_used_by_a_function(first: nn.Linear, second: nn.Module) -> Any:
-    first.bias = None  # type: ignore[assignment]
-    kernel = torch.tensor(first.weight.tolist())  # cut
-    return second(ones() @ kernel).sum()
-
-
 @cuts_off("first.weight")
 def loop_with_several_passes(first: nn.Module, second: nn.Module) -> Any:
     optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.1)
@@ -224,26 +154,10 @@ def loop_with_several_passes(first: nn.Module, second: nn.Module) -> Any:
     return loss
 
 
-@cuts_off("first.weight")
-def frozen_while_it_is_used(first: nn.Linear, second: nn.Module) -> Any:
-    first.weight.requires_grad_(False)  # cut
-    loss = second(first(ones())).sum()
-    loss.backward(retain_graph=True)
-    first.weight.requires_grad_(True)
-    return loss
-
-
 @cuts_off()
 def rounding_has_a_gradient_of_zero(first: nn.Module, second: nn.Module) -> Any:
     h = first(ones())
     return second(h.round() + h.sign() + torch.floor(h)).sum()
-
-
-@cuts_off("first.weight", place="after")
-def shape_of_a_result_is_no_path(first: nn.Module, second: nn.Module) -> Any:
-    h = first(ones())
-    start = torch.zeros_like(h) + h.new_ones(2) + torch.ones(1, 2).expand_as(h)
-    return second(start).sum()
 
 
 class Doubled(torch.autograd.Function):
@@ -268,14 +182,6 @@ def function_of_the_user_is_not_blamed(first: nn.Module, second: nn.Module) -> A
 def sampled_without_a_graph(first: nn.Module, second: nn.Module) -> Any:
     normal = torch.distributions.Normal(first(ones()), 1.0)
     return second(normal.sample()).sum()  # cut
-
-
-@cuts_off("first.weight")
-def copied_into_rows_of_a_tensor(first: nn.Module, second: nn.Module) -> Any:
-    rows = torch.zeros(3, 2)
-    for row in rows:
-        row.copy_(first(ones(2)).detach())  # cut
-    return second(rows).sum()
 
 
 def free_function(w: Tensor) -> Tensor:

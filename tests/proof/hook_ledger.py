@@ -14,6 +14,8 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 from tests.reasons import reasons
 
+from .compare import graph_nodes, has_valid_grad_fn
+
 MODULE_PLACES = ("forward_pre", "forward", "backward_pre", "backward")
 
 
@@ -113,7 +115,7 @@ class HookLedger:
 
     def pass_begins(self, roots: Iterable[Tensor], named: Mapping[str, Tensor], *, is_partial: bool) -> PassEntry:
         """Note that a pass begins, and which of the named tensors and of those with hooks belong to its graph."""
-        nodes = _reachable_nodes(roots)
+        nodes = set(graph_nodes(roots))
         reached = frozenset(name for name, tensor in named.items() if _is_reached(tensor, nodes))
         tensors = ((entry.name, tensor()) for entry in self.hooks for tensor in entry.tensors)
         hooked = frozenset(name for name, tensor in tensors if tensor is not None and _is_reached(tensor, nodes))
@@ -137,25 +139,8 @@ class HookLedger:
         return Counter({entry.name: entry.fired for entry in self.hooks})
 
 
-def _reachable_nodes(roots: Iterable[Tensor]) -> set[Node]:
-    nodes = [node for node in map(_node_of, roots) if node is not None]
-    visited = set(nodes)
-    for node in nodes:
-        following = {successor for successor, _ in node.next_functions if successor is not None} - visited
-        visited |= following
-        nodes.extend(following)
-    return visited
-
-
 def _is_reached(tensor: Tensor, nodes: set[Node]) -> bool:
-    return _node_of(tensor) in nodes
-
-
-def _node_of(tensor: Tensor) -> Node | None:
-    try:
-        return get_gradient_edge(tensor).node if tensor.requires_grad else None
-    except RuntimeError:  # a stale output of unbind
-        return None
+    return has_valid_grad_fn(tensor) and tensor.requires_grad and get_gradient_edge(tensor).node in nodes
 
 
 def check_unfired(ledger: HookLedger) -> None:

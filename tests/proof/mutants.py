@@ -26,7 +26,6 @@ from hookviz.player.html_page import page
 from hookviz.player.trace_content import TraceContent
 from hookviz.player.widget import Player
 from hookviz.storage.files import decode_trace, encode_trace
-from hookviz.trace import EFFECTS, KINDS, SUBJECTS
 from hookviz.trace.sentences import make_title
 
 SECONDS, MEGABYTES = 10.0, 600
@@ -236,6 +235,13 @@ def _change_number(rng: random.Random, data: Any) -> None:
             return
 
 
+def _take_value_of_column(rng: random.Random, data: Any) -> None:
+    """Replace a value by another one of its column, which is of the right type and says something else."""
+    holder, key = _random_location(rng, data)
+    if isinstance(holder, list):
+        holder[key] = copy.deepcopy(rng.choice(holder))
+
+
 def _random_table(rng: random.Random, data: Any) -> dict[str, list[Any]]:
     tables = [table for table in data.values() if isinstance(table, dict)]
     found: dict[str, list[Any]] = rng.choice(tables) if tables else {}
@@ -261,22 +267,6 @@ def _damage_rows(rng: random.Random, data: Any) -> None:
                 order += [source] * 300
         for column in columns:
             column[:] = [copy.deepcopy(column[i]) for i in order if i < len(column)]
-
-
-def _damage_column(rng: random.Random, data: Any) -> None:
-    table = _random_table(rng, data)
-    columns = [column for column in table.values() if isinstance(column, list) and column]
-    if columns:
-        column = rng.choice(columns)
-        match rng.randrange(4):
-            case 0:
-                column.pop()
-            case 1:
-                column.append(copy.deepcopy(column[0]))
-            case 2:
-                rng.shuffle(column)
-            case _:
-                column[:] = copy.deepcopy(rng.choice(columns))
 
 
 def _damage_edges(rng: random.Random, data: Any) -> None:
@@ -315,27 +305,6 @@ def _copy_from_elsewhere(rng: random.Random, data: Any) -> None:
     holder[key] = copy.deepcopy(other[other_key])
 
 
-def _damage_step(rng: random.Random, data: Any) -> None:
-    rows = data.get("rows")
-    if isinstance(rows, dict):
-        name = rng.choice(("kind", "effect", "subject"))
-        if isinstance(rows.get(name), list) and rows[name]:
-            valid = {"kind": KINDS, "effect": EFFECTS, "subject": SUBJECTS}[name]
-            rows[name][rng.randrange(len(rows[name]))] = rng.choice(valid)
-
-
-def _damage_gradients(rng: random.Random, data: Any) -> None:
-    """Give a step an impossible number of gradients."""
-    rows = data.get("rows")
-    column = rows.get(rng.choice(("before", "after", "parts"))) if isinstance(rows, dict) else None
-    if isinstance(column, list) and column:
-        row = rng.randrange(len(column))
-        gradients = column[row] if isinstance(column[row], list) else []
-        column[row] = copy.deepcopy(
-            rng.choice(([], None, 0, gradients[:1], gradients[1:], [*gradients, None], gradients * 2))
-        )
-
-
 def _damage_value(rng: random.Random, data: Any) -> None:
     values = data.get("values")
     value = rng.choice(values) if isinstance(values, list) and values else None
@@ -364,8 +333,8 @@ def _damage_setting(rng: random.Random, data: Any) -> None:
 
 
 DAMAGES = (
-    _set_wrong_value, _set_hostile_text, _change_number, _change_number, _damage_rows, _damage_column, _damage_edges,
-    _damage_key, _nest_value, _copy_from_elsewhere, _damage_step, _damage_gradients, _damage_value, _damage_setting,
+    _set_wrong_value, _set_hostile_text, _change_number, _take_value_of_column, _damage_rows, _damage_edges,
+    _damage_key, _nest_value, _copy_from_elsewhere, _damage_value, _damage_setting,
 )  # fmt: skip
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -18,12 +14,11 @@ import pytest
 import torch
 
 import hookviz as hv
-from tests.waiting import PATIENCE
 
-from .compare import PACKAGE, Watch, garbage_collection_off, package_frames, plain, same
+from .compare import Watch, garbage_collection_off, package_frames, plain, same
 from .scripts import SCRIPTS
 from .show import process_state, run_script
-from .wrong import WRONG, kept_gradients, leave_patch_behind
+from .wrong import leave_patch_behind
 
 both_scopes = pytest.mark.parametrize("whole", [False, True], ids=["around the pass", "around everything"])
 
@@ -58,29 +53,6 @@ def test_recording_a_script_changes_nothing_observable(name: str, whole: bool) -
     assert not package_frames(recorded["failure"])
 
 
-def test_recorder_sees_both_hooks() -> None:
-    """The other tests would pass with a recorder that does nothing."""
-    a = torch.tensor(2.0, requires_grad=True)
-    c = a * 3
-    c.register_hook(lambda grad: grad + 2)
-    a.register_hook(lambda grad: None)
-    with hv.record() as trace:
-        c.backward()
-    assert len(trace.firings) == 2
-
-
-@pytest.mark.parametrize("fault", WRONG)
-def test_faulty_recorder_is_detected_by_the_scripts(fault: str) -> None:
-    with pytest.raises(AssertionError, match="differs at"):
-        check_all(WRONG[fault])
-    kept_gradients.clear()
-
-
-def check_all(watch: Watch) -> None:
-    for name in SCRIPTS:
-        check(name, watch, whole=False)
-
-
 def test_patch_left_behind_is_detected() -> None:
     engine = torch.autograd.graph._engine_run_backward
     try:
@@ -100,7 +72,7 @@ def hookviz_objects() -> Counter[str]:
 def test_no_hookviz_objects_remain_after_a_trace_is_deleted() -> None:
     check("a_diamond", hv.record, whole=True)
     before = hookviz_objects()
-    for name in ("the_picture_with_hooks", "double_backward", "a_tensor_hook_raises", "a_module_with_hooks"):
+    for name in ("double_backward", "a_multi_any_hook_raises", "training_with_an_optimizer"):
         run_script(SCRIPTS[name], hv.record, whole=True)
     assert hookviz_objects() == before
 
@@ -166,27 +138,3 @@ def test_hundreds_of_recordings_do_not_leak_memory() -> None:
     for _ in range(400):
         record_once()
     assert abs(resident_bytes() - before) < 1_500_000  # leaked traces would take twice as much
-
-
-DEEP_CHAIN = """
-import warnings, torch, hookviz as hv
-a = torch.ones(2, requires_grad=True)
-b = a
-for _ in range(25_000):
-    b = b * 1.0
-calls = []
-b.register_hook(lambda grad: calls.append(1) or grad * 3)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    with hv.record() as trace:
-        b.backward(torch.tensor([1.0, 2.0]))
-print([warning.category.__name__ for warning in caught], a.grad.tolist(), len(calls))
-"""
-
-
-def test_too_deep_chain_runs_unobserved_with_one_warning() -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(PACKAGE).parent)}
-    command = [sys.executable, "-c", DEEP_CHAIN]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.strip() == "['HookvizWarning'] [3.0, 6.0] 1"

@@ -32,13 +32,6 @@ trace = record_and_show(y)""",
     "a fan of 1,500 inputs": """
 xs = [torch.tensor(1.0, requires_grad=True) for _ in range(1_500)]
 trace = record_and_show(torch.stack(xs).sum())""",
-    "a chain of 1,000 views with edits in place": """
-y = torch.ones(4, requires_grad=True) * 1
-for i in range(500):
-    y = y.view(2, 2).view(4)
-    if not i % 10:
-        y.mul_(1.0)
-trace = record_and_show(y.sum())""",
     "modules nested 180 deep": """
 class Deep(nn.Module):
     def __init__(self, depth):
@@ -50,27 +43,6 @@ model = Deep(180)
 trace = record_and_show(lambda: model(torch.ones(1)).sum(), model)""",
     "2,000 modules": """
 model = nn.Sequential(*(nn.Identity() for _ in range(2_000)), nn.Linear(1, 1))
-trace = record_and_show(lambda: model(torch.ones(1)).sum(), model)""",
-    "a module called 500 times": """
-class Repeated(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.step = nn.Linear(1, 1)
-    def forward(self, x):
-        for _ in range(500):
-            x = self.step(x)
-        return x
-model = Repeated()
-trace = record_and_show(lambda: model(torch.ones(1)).sum(), model)""",
-    "recursion in forward": """
-class Recursive(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(1, 1)
-    def forward(self, x, depth=100):
-        return self(self.layer(x), depth - 1) if depth else x
-model = Recursive()
-model.register_full_backward_hook(lambda module, grad_input, grad_output: None)
 trace = record_and_show(lambda: model(torch.ones(1)).sum(), model)""",
 }
 

@@ -2,18 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, NamedTuple
-from unittest.mock import MagicMock
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from torch._dynamo import compiled_autograd
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.func import functional_call, grad, jvp, vmap
+from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.profiler import profile
 from torch.utils._pytree import tree_map
@@ -60,53 +58,6 @@ def lazy_dict(record: Recorder) -> Outcome:
             return [(key, self[key]) for key in self]
 
     return use(record, Lazy(image=None, audio=None), lambda batch: batch["image"], ran)
-
-
-def iterators(record: Recorder) -> Outcome:
-    ran: list[str] = []
-
-    class Parts(list[Any]):
-        def __iter__(self) -> Iterator[Any]:
-            ran.append("list")
-            return super().__iter__()
-
-    class Pair(NamedTuple):
-        first: Any
-        second: Any
-
-    class OwnPair(Pair):
-        def __iter__(self) -> Iterator[Any]:
-            ran.append("tuple")
-            return super().__iter__()
-
-    return use(record, (Parts([1, 2]), OwnPair(1, 2)), lambda batch: batch[0][0], ran)
-
-
-def getters(record: Recorder) -> Outcome:
-    ran: list[str] = []
-
-    class Loud:
-        """A descriptor that notes who reads the field."""
-
-        def __get__(self, item: Any, owner: type | None = None) -> int:
-            ran.append("field")
-            return 1
-
-        def __set__(self, item: Any, value: Any) -> None:
-            """Take what the dataclass gives."""
-
-    @dataclass
-    class Batch:
-        image: Any
-        mask: Any = Loud()  # noqa: RUF009 - it is the descriptor that is meant
-
-    batch = Batch(torch.ones(2), 1)
-    ran.clear()
-    return use(record, batch, lambda one: one.image, ran)
-
-
-def claimed_class(record: Recorder) -> Outcome:
-    return use(record, {"x": 1, "mock": MagicMock(spec=torch.Tensor)}, lambda batch: batch["x"], [])
 
 
 def hidden_grad(record: Recorder) -> Outcome:
@@ -284,7 +235,7 @@ def tensors_without_graph(record: Recorder) -> Outcome:
 
 
 PROGRAMS = (
-    lazy_dict, iterators, getters, claimed_class, module_with_properties, hidden_grad, counted_hooks, exported,
+    lazy_dict, module_with_properties, hidden_grad, counted_hooks, exported,
     symbolic_sizes, small_wrapper, large_wrapper_with_strides, tensors_without_graph,
 )  # fmt: skip
 
@@ -413,37 +364,6 @@ def test_a_recording_ends_when_a_profiler_of_python_calls_starts() -> None:
     assert count_passes(later) == 1 and not later.notes
 
 
-@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
-def test_a_profile_inside_a_recorded_call_and_a_hook_is_that_of_the_program_alone() -> None:
-    profiles: list[Counter[str]] = []
-
-    class Profiled(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = hooked_layer()
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            with profile(with_stack=True) as profiler:
-                y: torch.Tensor = self.inner(x)
-            profiles.append(count_events(profiler))
-            return y
-
-    def hook(grad: torch.Tensor) -> None:
-        with profile(with_stack=True) as profiler:
-            grad.sum()
-        profiles.append(count_events(profiler))
-
-    net = Profiled()
-    net.register_forward_hook(lambda _module, _inputs, output: output * 3)
-    net.inner.bias.register_hook(hook)
-    net.inner.weight.register_hook(lambda grad: grad * 5)
-    run(net)
-    with hv.record(net) as trace:
-        run(net)
-    assert not [name for counted in profiles for name in counted if "hookviz/" in name] and len(profiles) == 4
-    assert [step.kind for step in trace.steps] == ["call", "unobserved"]
-
-
 # -- torch.func
 
 
@@ -461,15 +381,8 @@ def mapped(net: nn.Module) -> None:
     vmap(net)(torch.ones(5, 3)).sum().backward()
 
 
-def tangents(net: nn.Module) -> None:
-    output, tangent = jvp(net, (torch.ones(2, 3),), (torch.ones(2, 3),))
-    (output.sum() + tangent.sum()).backward()
-
-
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("step", "is_given"), [(per_sample_gradients, True), (mapped, True), (mapped, False), (tangents, True)]
-)
+@pytest.mark.parametrize(("step", "is_given"), [(per_sample_gradients, True), (mapped, True), (mapped, False)])
 def test_a_module_in_a_transform_of_torch_func_is_not_said_to_cut(
     step: Callable[[nn.Module], None], is_given: bool
 ) -> None:

@@ -9,11 +9,18 @@ import torch
 
 from hookviz import Trace
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
+from hookviz.recorder.followers import user_code
 from tests.proof import unfired_programs
 from tests.proof.unfired_programs import FIRING, PROGRAMS, Program, run
 from tests.reasons import reasons
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of what torch says itself about some of the programs
+
+
+@pytest.fixture(autouse=True)
+def read_the_program_that_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the file of all programs for a long one, of which only the functions that run are read."""
+    monkeypatch.setattr(user_code, "MAX_LINES", 100)
 
 
 @pytest.mark.usefixtures("compiler")

@@ -2,8 +2,8 @@
 
 import copy
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import pytest
@@ -91,13 +91,6 @@ def train(net: nn.Module, x: torch.Tensor | None = None) -> Trace:
     with hv.record(net) as trace:
         net(ones() if x is None else x).sum().backward()
     return trace
-
-
-def run_in_thread(function: Callable[[], object]) -> None:
-    """Run a function in a thread of its own."""
-    thread = threading.Thread(target=function)
-    thread.start()
-    thread.join()
 
 
 # -- called otherwise than as a function, or not at all
@@ -259,33 +252,17 @@ def copy_of_the_model_runs_with_a_copy_of_the_log() -> Trace:
     return trace
 
 
-def model_that_was_made_runs(make: Callable[[nn.Module], Any], hooked: str) -> Trace:
-    """Run what torch made of a model, and register a hook on the original, all inside of a function."""
-
+@because("traced", "net.0")
+def traced_model_runs() -> Trace:
     def run() -> None:
-        net = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.Tanh()), nn.ReLU())
-        made = make(net)
-        net.get_submodule(hooked).register_forward_hook(lost)
+        net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+        made = torch.jit.trace(net, ones(), check_trace=False)
+        net[0].register_forward_hook(lost)
         made(ones()).sum().backward()
 
     with hv.record() as trace:
         run()
     return trace
-
-
-@because("traced", "net.0.0")
-def traced_model_runs() -> Trace:
-    return model_that_was_made_runs(lambda net: torch.jit.trace(net, ones(), check_trace=False), "0.0")
-
-
-@because("traced", "net.1")
-def scripted_model_runs() -> Trace:
-    return model_that_was_made_runs(torch.jit.script, "1")  # a module without parameters
-
-
-@because("traced", "net.0")
-def symbolic_trace_calls_the_layers_of_a_container() -> Trace:
-    return model_that_was_made_runs(torch.fx.symbolic_trace, "0")
 
 
 @because("before", "net", is_proven=False)
@@ -348,34 +325,12 @@ def model_runs_in_vmap(net: Net) -> Trace:
     return trace
 
 
-@because("transformed", "net.a.weight")
-def gradients_are_computed_by_torch_func(net: Net) -> Trace:
-    net.a.weight.register_hook(lost)
-    weights = {name: parameter.detach() for name, parameter in net.named_parameters()}
-    with hv.record() as trace:
-        torch.func.grad(lambda given: torch.func.functional_call(net, given, (ones(),)).sum())(weights)
-    return trace
-
-
 @because("transformed", "z")
 def tensor_goes_only_into_a_transform() -> Trace:
     net, z = Net(), ones(grad=True)
     with hv.record(net) as trace:
         z.register_hook(lost)
         torch.func.vjp(lambda q: net(q).sum(), z)[1](torch.ones(()))
-    return trace
-
-
-@because("transformed", "h")
-def tensor_belongs_to_the_graph_of_a_transform(net: Net) -> Trace:
-
-    def run(q: torch.Tensor) -> torch.Tensor:
-        h = q * 2
-        h.register_hook(lost)
-        return net(h).sum()  # type: ignore[no-any-return]
-
-    with hv.record(net) as trace:
-        torch.func.vjp(run, ones(grad=True))[0].backward()
     return trace
 
 
@@ -388,18 +343,10 @@ def hook_fires_in_a_pass_of_another_thread() -> Trace:
     c = a * 2
     c.register_hook(lost)
     with hv.record() as trace:
-        run_in_thread(lambda: c.sum().backward())
+        thread = threading.Thread(target=lambda: c.sum().backward())
+        thread.start()
+        thread.join()
         (a * 3).sum().backward()
-    return trace
-
-
-@because("elsewhere", "net.a", is_proven=False)
-def hook_fires_in_a_call_of_another_thread() -> Trace:
-    net, other = Net(), Net()
-    net.a.register_forward_hook(lost)
-    with hv.record() as trace:
-        run_in_thread(lambda: net(ones()))
-        other(ones()).sum().backward()
     return trace
 
 
@@ -426,45 +373,30 @@ def no_variable_leads_to_the_tensor() -> Trace:
     return trace
 
 
-@because("unobserved", "layer", is_proven=False)
+@because("unobserved", "linear", is_proven=False)
 def call_cannot_be_observed() -> Trace:
     def fail(*_: object) -> None:
         raise RuntimeError("not observed")
 
-    layer = nn.Linear(2, 2)
-    layer.register_forward_hook(lost)
+    linear = nn.Linear(2, 2)
+    linear.register_forward_hook(lost)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ArgumentProbe, "measure", fail)
-        with hv.record(layer) as trace:
-            layer.forward(ones())
-            layer(ones()).sum().backward()
+        with hv.record(linear) as trace:
+            linear.forward(ones())
+            linear(ones()).sum().backward()
     return trace
-
-
-@contextmanager
-def without(hooks: dict[int, Any]) -> Iterator[None]:
-    """Take all hooks out of a dict of torch, and put them back."""
-    kept = dict(hooks)
-    hooks.clear()
-    yield
-    hooks.update(kept)
 
 
 @because("unknown", "layer", is_proven=False)
 def hook_is_taken_out_during_the_call() -> Trace:
     layer = nn.Linear(2, 2)
     layer.register_forward_hook(lost)
-    with hv.record(layer) as trace, without(layer._forward_hooks):
+    kept = dict(layer._forward_hooks)
+    with hv.record(layer) as trace:
+        layer._forward_hooks.clear()
         layer(ones()).sum().backward()
-    return trace
-
-
-@because("unknown", "layer", is_proven=False)
-def backward_hook_is_taken_out_during_the_call() -> Trace:
-    layer = nn.Linear(2, 2)
-    layer.register_full_backward_hook(lost)
-    with hv.record(layer) as trace, without(layer._backward_hooks):
-        layer(ones()).sum().backward()
+        layer._forward_hooks.update(kept)
     return trace
 
 
@@ -481,18 +413,6 @@ def tensor_hook_is_taken_out_during_the_pass() -> Trace:
     return trace
 
 
-@because("unknown", "sgd", is_proven=False)
-def step_hook_is_taken_out_during_the_step() -> Trace:
-    layer = nn.Linear(2, 2)
-    sgd = SGD(layer.parameters(), lr=0.1)
-    sgd.register_step_post_hook(lost)
-    with hv.record(layer) as trace:
-        layer(ones()).sum().backward()
-        with without(sgd._optimizer_step_post_hooks):
-            sgd.step()
-    return trace
-
-
 # -- called, but without a way back
 
 
@@ -500,14 +420,6 @@ def step_hook_is_taken_out_during_the_step() -> Trace:
 def model_runs_in_no_grad(net: Net) -> Trace:
     net.a.register_full_backward_hook(lost)
     with hv.record(net) as trace, torch.no_grad():
-        net(ones())
-    return trace
-
-
-@because("no_grad", "net.a")
-def model_runs_in_inference_mode(net: Net) -> Trace:
-    net.a.register_full_backward_pre_hook(lost)
-    with hv.record(net) as trace, torch.inference_mode():
         net(ones())
     return trace
 
@@ -575,14 +487,6 @@ def backward_is_never_called(net: Net) -> Trace:
 
 
 @because("raised", "net.b")
-def exception_comes_first(net: Net) -> Trace:
-    net.b.register_forward_hook(lost)
-    with suppress(RuntimeError), hv.record(net) as trace:
-        net.b(ones(1, 3))
-    return trace
-
-
-@because("raised", "net.b")
 def exception_comes_before_the_call(net: Net) -> Trace:
     net.b.register_forward_hook(lost)
     with suppress(RuntimeError), hv.record(net) as trace:
@@ -604,16 +508,6 @@ def exception_ends_the_backward_pass() -> Trace:
     return trace
 
 
-@because("raised", "layer")
-def exception_ends_the_program_before_the_model_is_called() -> Trace:
-    layer = nn.Linear(2, 2)
-    with suppress(ValueError), hv.record(layer) as trace:
-        (ones(grad=True) * 2).sum().backward()
-        layer.register_forward_hook(lost)
-        raise ValueError
-    return trace
-
-
 # -- registered too late, removed too early
 
 
@@ -623,16 +517,6 @@ def forward_hook_comes_after_the_call(net: Net) -> Trace:
         loss = net(ones()).sum()
         net.register_forward_hook(lost)
         loss.backward()
-    return trace
-
-
-@because("after_call", "all modules")
-def global_hook_comes_after_the_calls(net: Net) -> Trace:
-    with hv.record(net) as trace:
-        loss = net(ones()).sum()
-        handle = nn.modules.module.register_module_forward_hook(lost)
-        loss.backward()
-    handle.remove()
     return trace
 
 
@@ -652,19 +536,6 @@ def tensor_hook_comes_after_the_pass() -> Trace:
         c = a * 2
         c.sum().backward()
         c.register_hook(lost)
-    return trace
-
-
-@because("after_pass", "output")
-def hook_comes_after_the_pass_that_uses_its_tensor() -> Trace:
-    layer = nn.Linear(2, 2)
-    with hv.record(layer) as trace:
-        for number in range(2):
-            output = layer(ones())
-            output.sum().backward()
-            if not number:
-                output.register_hook(lost)
-            del output
     return trace
 
 
@@ -721,16 +592,6 @@ def hook_is_on_a_view() -> Trace:
     return trace
 
 
-@because("detour", "twin")
-def hook_is_on_a_clone() -> Trace:
-    a = ones(grad=True)
-    with hv.record() as trace:
-        twin = a.clone()
-        twin.register_hook(lost)
-        (a * 2).sum().backward()
-    return trace
-
-
 @because("dropped", "the output of MulBackward0")
 def hook_is_on_a_tensor_that_is_thrown_away() -> Trace:
     a = ones(grad=True)
@@ -758,15 +619,6 @@ def weight_is_computed_by_the_hook_of_weight_norm(net: Net) -> Trace:
     return trace
 
 
-@because("parametrized", "the output of net.a.parametrizations.weight.0")
-def weight_is_computed_by_spectral_norm(net: Net) -> Trace:
-    nn.utils.parametrizations.spectral_norm(net.a)
-    with hv.record() as trace:
-        net.a.weight.register_hook(lost)
-        net(ones()).sum().backward()
-    return trace
-
-
 @because("not_in_graph", "hidden", is_placed=True)
 def tensor_is_detached_on_the_way() -> Trace:
     a, b = ones(grad=True), ones(grad=True)
@@ -774,16 +626,6 @@ def tensor_is_detached_on_the_way() -> Trace:
         hidden = a * 2
         hidden.register_hook(lost)
         (hidden.detach() * b).sum().backward()
-    return trace
-
-
-@because("not_in_graph", "x")
-def tensor_is_wrapped_anew() -> Trace:
-    x = ones(grad=True)
-    x.register_hook(lost)
-    with hv.record() as trace:
-        y = torch.tensor(x.tolist(), requires_grad=True)
-        (y * 2).sum().backward()
     return trace
 
 
@@ -815,16 +657,6 @@ def functional_call_uses_other_parameters(net: Net) -> Trace:
     others = {name: value.detach().clone().requires_grad_() for name, value in net.named_parameters()}
     with hv.record(net) as trace:
         torch.func.functional_call(net, others, (ones(),)).sum().backward()
-    return trace
-
-
-@because("substituted", "net.scale")
-def parameter_is_frozen_only_after_the_pass(net: Net) -> Trace:
-    net.scale = nn.Parameter(ones())
-    net.scale.register_hook(lost)
-    with hv.record(net) as trace:
-        net(ones()).sum().backward()
-        net.scale.requires_grad_(False)
     return trace
 
 
@@ -861,15 +693,6 @@ def post_accumulate_hook_in_autograd_grad() -> Trace:
     return trace
 
 
-@because("partial", "net.a.weight")
-def post_accumulate_hook_comes_after_autograd_grad(net: Net) -> Trace:
-    with hv.record(net) as trace:
-        torch.autograd.grad(net(ones()).sum(), [net.a.weight])
-        net.a.weight.register_post_accumulate_grad_hook(lost)
-        net(ones()).sum().backward(inputs=[net.b.weight])
-    return trace
-
-
 # -- optimizers
 
 
@@ -891,28 +714,6 @@ def optimizer_takes_no_step(net: Net) -> Trace:
     optimizer.register_step_pre_hook(lost)
     with hv.record(net) as trace:
         net(ones()).sum().backward()
-    return trace
-
-
-@because("no_step", "unused")
-def step_of_another_optimizer_is_skipped(net: Net) -> Trace:
-    used, unused = (SGD(net.parameters(), 0.1) for _ in range(2))
-    unused.register_step_post_hook(lost)
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
-    with hv.record(net) as trace:
-        scaler.scale(net.a(ones()).sum() * float("inf")).backward()
-        scaler.step(used)
-    return trace
-
-
-@because("no_step.other", "first")
-def optimizer_is_not_the_one_that_steps() -> Trace:
-    layer = nn.Linear(2, 2)
-    first, second = (SGD(layer.parameters(), lr=0.1) for _ in range(2))
-    first.register_step_pre_hook(lost)
-    with hv.record(layer) as trace:
-        layer(ones()).sum().backward()
-        second.step()
     return trace
 
 
@@ -995,15 +796,6 @@ def multi_grad_hook_gets_none_for_an_unused_tensor() -> Trace:
     return trace
 
 
-@because("undefined", "second")
-def one_of_two_outputs_is_not_used() -> Trace:
-    first, second = torch.ones(2, requires_grad=True).unbind()
-    second.register_hook(lost)
-    with hv.record() as trace:
-        first.backward()
-    return trace
-
-
 class Silent(torch.autograd.Function):
     """Returns None in place of the gradient of its input."""
 
@@ -1035,15 +827,6 @@ def full_backward_hook_gets_none_as_grad_output(net: Net) -> Trace:
 # -- on models that are not used, or thrown away
 
 
-@because("never_called", "unused.a")
-def hook_is_registered_on_another_model_than_the_given_one() -> Trace:
-    used, unused = nn.Linear(2, 2), Net()
-    with hv.record(used) as trace:
-        unused.a.register_forward_pre_hook(lost)
-        used(ones()).sum().backward()
-    return trace
-
-
 @because("discarded", "net", is_placed=True)
 def model_with_the_hook_is_thrown_away() -> Trace:
     def prepare() -> nn.Module:
@@ -1053,16 +836,6 @@ def model_with_the_hook_is_thrown_away() -> Trace:
 
     with hv.record() as trace:
         prepare()(ones()).sum().backward()
-    return trace
-
-
-@because("discarded", "model.1")
-def head_is_replaced_after_the_hook() -> Trace:
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    with hv.record() as trace:
-        model[1].register_full_backward_hook(lost)
-        model[1] = nn.Linear(2, 1)
-        model(ones()).sum().backward()
     return trace
 
 
@@ -1137,43 +910,12 @@ def hooks_of_several_passes_fire(net: Net) -> Trace:
 
 
 @fires
-def hook_that_fired_and_was_removed_is_no_trouble(net: Net) -> Trace:
-    with hv.record(net) as trace:
-        with net.a.register_forward_hook(lost):
-            loss = net(ones()).sum()
-        net(ones())
-        loss.backward()
-    return trace
-
-
-@fires
 def hook_that_fired_in_a_dropped_pass_is_no_trouble(net: Net) -> Trace:
     with hv.record(net, keep=1) as trace:
         with net.a.weight.register_hook(lost):
             net(ones()).sum().backward()
         for _ in range(4):
             net(ones()).sum().backward()
-    return trace
-
-
-@fires
-def hook_of_a_tensor_in_another_thread_is_unknown() -> Trace:
-    def work() -> None:
-        c = ones(grad=True) * 2
-        c.register_hook(lost)
-
-    a = ones(grad=True)
-    with hv.record() as trace:
-        run_in_thread(work)
-        (a * 2).sum().backward()
-    return trace
-
-
-@fires
-def hook_of_a_shallow_copy_that_is_followed_fires(net: Net) -> Trace:
-    net.register_forward_hook(lost)
-    with hv.record() as trace:
-        copy.copy(net)(ones()).sum().backward()
     return trace
 
 
@@ -1191,21 +933,11 @@ def outputs_and_inputs_of_a_module_do_not_all_have_a_gradient() -> Trace:
     return trace
 
 
-def call_and_throw_away(*, in_thread: bool = False) -> torch.Tensor:
+def call_and_throw_away() -> torch.Tensor:
     """Call a module with hooks, which no variable leads to afterwards."""
-    net, made = nn.Linear(2, 2), list[torch.Tensor]()
+    net = nn.Linear(2, 2)
     net.register_forward_hook(lost)
-    (run_in_thread if in_thread else lambda call: call())(lambda: made.append(net(ones())))
-    return made[0].sum()
-
-
-@fires
-def hook_of_another_module_fires_in_a_thread() -> Trace:
-    used = nn.Linear(2, 2)
-    with hv.record(used) as trace:
-        call_and_throw_away(in_thread=True)
-        used(ones()).sum().backward()
-    return trace
+    return net(ones()).sum()  # type: ignore[no-any-return]
 
 
 @fires

@@ -9,34 +9,18 @@ from typing import Any
 
 import torch
 from torch.autograd import graph as autograd_graph
-from torch.autograd.graph import Node, get_gradient_edge
+from torch.autograd.graph import Node
 
 import hookviz as hv
 from hookviz.recorder.followers.hook_entry import HookEntry
 from hookviz.recorder.followers.hook_ledger import HookFirings, HookLedger
 
+from .compare import graph_nodes
+
 Engine = Callable[..., Any]
 Register = Callable[[Node], Any]
 ENGINE: Engine = autograd_graph._engine_run_backward
 kept_gradients: list[Any] = []
-
-
-def node_of(root: Any) -> Node | None:
-    """Return a root's node, or None if torch will refuse the root."""
-    try:
-        return root.node if isinstance(root, autograd_graph.GradientEdge) else get_gradient_edge(root).node
-    except RuntimeError:
-        return None
-
-
-def nodes_below(roots: Any) -> list[Node]:
-    """Return the nodes that a pass from these roots can reach."""
-    nodes = [node for root in roots if (node := node_of(root)) is not None]
-    for node in nodes:
-        nodes.extend(
-            successor for successor, _ in node.next_functions if successor is not None and successor not in nodes
-        )
-    return nodes
 
 
 def replacing_engine(replace: Callable[[Engine], Engine]) -> Callable[..., AbstractContextManager[None]]:
@@ -58,7 +42,7 @@ def on_every_node(register: Register, remove_afterwards: bool = True) -> Callabl
 
     def replace(engine: Engine) -> Engine:
         def run(roots: Any, *arguments: Any, **keywords: Any) -> Any:
-            handles = [register(node) for node in nodes_below(roots)]
+            handles = [register(node) for node in graph_nodes(roots)]
             try:
                 return engine(roots, *arguments, **keywords)
             except BaseException as error:

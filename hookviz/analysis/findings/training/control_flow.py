@@ -2,7 +2,7 @@
 
 import ast
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from hookviz.analysis.findings.parameters.cutting_code import (
     FUNCTIONS,
@@ -41,13 +41,23 @@ def may_be_left_out(scope: ast.AST, node: ast.AST) -> bool:
     >>> [may_be_left_out(scope, call) for call in calls]
     [False, True]
     """
-    parents = {id(inner): outer for outer in ast.walk(scope) for inner in ast.iter_child_nodes(outer)}
+    parents, leaving = _read_scope(scope)
     if _is_chosen(scope, node, parents):
         return True
     around = _list_around(node, parents)
     line = getattr(node, "lineno", 0)
-    leaving = (one for one in ast.walk(scope) if isinstance(one, (ast.Continue, ast.Break, ast.Return)))
     return any(one.lineno < line and _leaves(one, scope, around, parents) for one in leaving)
+
+
+@lru_cache(maxsize=4)  # the scope of a script is all of its text, with many calls to ask about
+def _read_scope(scope: ast.AST) -> tuple[dict[int, ast.AST], list[ast.stmt]]:
+    """Return what is around each part of a function, by the id of the part, and what leaves a loop or the function."""
+    parents, leaving = dict[int, ast.AST](), list[ast.stmt]()
+    for outer in ast.walk(scope):
+        parents.update((id(inner), outer) for inner in ast.iter_child_nodes(outer))
+        if isinstance(outer, ast.Continue | ast.Break | ast.Return):
+            leaving.append(outer)
+    return parents, leaving
 
 
 def _is_chosen(scope: ast.AST, node: ast.AST, parents: dict[int, ast.AST]) -> bool:
