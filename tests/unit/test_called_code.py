@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import hookviz as hv
-from hookviz.recorder.followers import user_code
 from hookviz.recorder.followers.called_code import list_definitions
 from tests.missing import missing_gradients
 
@@ -119,13 +118,6 @@ def test_only_what_is_named_is_kept_and_each_text_once(folder: Path) -> None:
 
     kept = [(source.file, source.line, source.whole) for source in sources]
     assert kept == [("program.py", 1, True), ("some_helpers.py", 6, False), ("deeper_helpers.py", 3, False)]
-
-
-def test_of_many_definitions_the_first_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_code, "MAX_DEFINITIONS", 1)
-    sources = run_program(folder, "from some_helpers import *", "normalise")._data.sources
-
-    assert [source.file for source in sources] == ["program.py", "some_helpers.py"]
 
 
 def test_no_code_of_the_users_runs_to_find_a_definition() -> None:

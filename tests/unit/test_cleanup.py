@@ -2,7 +2,6 @@
 
 import gc
 import threading
-import warnings
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +11,8 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.autograd import deferred_values, graph, tensor_statistics
+from hookviz.autograd import deferred_values, tensor_statistics
 from hookviz.recorder import torch_patches
-from hookviz.support.interpreter import state_lock
 from tests.requirements import needs_threads_that_compile
 from tests.scenes import Blocker, leaf
 from tests.waiting import PATIENCE
@@ -101,52 +99,3 @@ def test_a_failed_device_read_does_not_hide_the_users_exception(monkeypatch: pyt
     with pytest.warns(hv.HookvizWarning, match="device-side assert"), hv.record() as trace, pytest.raises(IndexError):
         (x * x).backward()
     assert trace.steps[-1].kind == "unobserved" and "not shown" in trace.steps[0].sentence
-
-
-def test_a_note_repeated_in_every_pass_appears_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "MAX_DEPTH", 5)
-    with warnings.catch_warnings(action="ignore"), hv.record(keep=1) as trace:
-        for _ in range(9):
-            sum((leaf(1.0) for _ in range(9)), torch.zeros(())).backward()
-    assert len([note for note in trace.notes if "more than" in note]) == 1
-
-
-def test_objects_of_a_failed_pass_are_released_when_it_ends() -> None:
-    """The recorder releases the hook that ran when the pass failed, and with it the node of the hook."""
-    x = leaf(2.0)
-
-    def raise_error(grad: torch.Tensor) -> None:
-        raise ValueError("stops")
-
-    def do_nothing(grad: torch.Tensor) -> None: ...
-
-    reference, handle = weakref.ref(do_nothing), x.register_hook(do_nothing)
-    x.register_hook(raise_error)
-    gc.disable()
-    try:
-        with hv.record(), pytest.raises(ValueError, match="stops"):
-            x.backward()
-        handle.remove()
-        del do_nothing
-        assert reference() is None
-    finally:
-        gc.enable()
-
-
-def test_an_abandoned_recording_that_is_freed_while_torch_is_changed_ends_when_that_is_done() -> None:
-    seen: list[bool] = []
-
-    def abandon() -> None:
-        cycle: list[Any] = [hv.record()]
-        cycle[0].__enter__()
-        cycle.append(cycle)
-        del cycle
-        with state_lock:  # as while another recording begins
-            gc.collect()
-            seen.append(bool(torch_patches._open_recordings))
-        seen.append(bool(torch_patches._open_recordings))
-
-    thread = threading.Thread(target=abandon, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    assert seen == [True, False]

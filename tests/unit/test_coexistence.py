@@ -159,40 +159,20 @@ def test_batched_gradients_can_be_recorded() -> None:
     assert not trace.notes
 
 
-@pytest.mark.parametrize("has_passed", [True, False])
-def test_swapping_recorded_tensors_works_as_without_recording(has_passed: bool) -> None:
+def test_swapping_recorded_tensors_works_as_without_recording() -> None:
     """``module.to`` swaps parameters of a subclass this way; torch refuses if a weak reference to one exists."""
-
-    def train() -> tuple[list[torch.Tensor], str]:
-        torch.manual_seed(0)
-        net = nn.Linear(2, 2)
-        loss = net(torch.ones(1, 2)).sum()
-        try:
-            if has_passed:
-                loss.backward()
-                torch.optim.SGD(net.parameters(), lr=0.0).step()
-            net.double()
-            if not has_passed:
-                loss.backward()
-            net(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
-        except RuntimeError as error:
-            return [], str(error)
-        return [net.weight.grad, net.bias.grad], ""
-
+    net = nn.Linear(2, 2)
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
-        plain_gradients, plain_error = train()
         with hv.record() as trace:
-            recorded_gradients, recorded_error = train()
+            net(torch.ones(1, 2)).sum().backward()
+            net.double()
+            net(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
-    assert recorded_error == plain_error
-    assert all(torch.equal(*pair) for pair in zip(plain_gradients, recorded_gradients, strict=True))
+    assert net.bias.grad.tolist() == [2, 2]
     leaves = {row.node: row.name for row in trace._data.tensors if row.leaf}
-    if plain_error:  # the pass reaches the tensors from before the swap, which have no name
-        assert list(leaves.values()) == ["", ""]
-    else:
-        assert list(leaves.values()) == ["net.weight", "net.bias"] * 2
+    assert list(leaves.values()) == ["net.weight", "net.bias"] * 2
 
 
 # -- unusual modules
@@ -212,11 +192,10 @@ class Settings(nn.Module):
         return self.inner(x) * self.factor
 
 
-@pytest.mark.parametrize("is_given", [False, True])
-def test_an_unhashable_module_is_recorded(is_given: bool) -> None:
+def test_an_unhashable_module_is_recorded() -> None:
     net = nn.Sequential(Settings(), nn.Linear(1, 1))
     net[0].inner.register_forward_hook(lambda *_: None)
-    with hv.record(*[net] * is_given) as trace:
+    with hv.record(net) as trace:
         net(torch.ones(1, 1)).sum().backward()
     assert {trace._data.call(i) for i in range(len(trace._data.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
     assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace._data.tensors}

@@ -4,11 +4,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import pytest
-import torch
-from torch import nn
 
-import hookviz as hv
-from hookviz.analysis.alignment import align
 from hookviz.storage.integrity import find_fault
 from hookviz.trace import CutRow, ModuleRow, StepRow, TraceData, UnfiredRow, UpdateRow
 from hookviz.trace.cells import declared_columns, declared_tables, make_renumbering, marks_of, row_type_of
@@ -97,25 +93,3 @@ def test_what_comes_after_the_last_row_may_be_meant() -> None:
     trace = TraceData(modules=[ModuleRow("net", "Linear")], rows=[StepRow(0, "unobserved")])
     trace.unfired_rows = [UnfiredRow("tensor_hook", "", 1, "f", None, None, None, None, since=1, until=1)]
     assert find_fault(trace) == ""
-
-
-def train(*, hooked: bool) -> hv.Trace:
-    """Record two steps of an optimizer, with a hook that adds steps of its own or without."""
-    torch.manual_seed(0)
-    net = nn.Linear(2, 1)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    with hv.record(net) as trace:
-        for _ in range(2):
-            loss = net(torch.ones(1, 2)).sum()
-            if hooked:
-                loss.register_hook(lambda grad: grad * 2)
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-    return trace
-
-
-def test_on_a_common_timeline_the_steps_of_optimizers_are_still_found() -> None:
-    """In one of two columns that refer to steps, the indexes were once those of the trace alone."""
-    for trace in align([train(hooked=False)._data, train(hooked=True)._data]):
-        assert [trace.rows[update.step].kind for update in trace.updates] == ["optimizer_step"] * 2

@@ -94,12 +94,6 @@ def test_text_prints_what_print_shows_and_of_a_long_trace_how_to_see_the_rest(sh
     shell("text", path)
     assert "… steps 101 to 140 are left out (40)\n" in shell.out
     assert shell.out.endswith("--all shows all 240 steps, --steps 3-10 some of them.\n")
-    shell("text", path, "--all")
-    assert shell.out.count("write .grad") == 60
-    assert shell("text", path, "--steps", "239-300") == 2
-    assert "There is no step 241: the trace has the steps 1 to 240." in shell.err
-    shell("text", path, "--steps", "101-104")
-    assert shell.out.count("MulBackward0") == 1 + 2  # the heading of the pass, and two steps
 
 
 def test_a_console_that_lacks_arrows_gets_question_marks(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,21 +160,15 @@ def test_diff_returns_whether_a_gradient_differs(shell: Shell) -> None:
         # files
         ("page a.py", "Record it first: hookviz run --record pass.json a.py, then: hookviz page pass.json"),
         ("findings crash.html", "crash.html is a page: open it in a browser. The commands read the trace"),
-        ("hooks -", "hookviz does not read standard input"),
         ("diff a.py b.py", "Record both runs: hookviz run --record good.json a.py"),
         # arguments
         ("fidnings pass.json", "did you mean findings?"),
         ("run --recrod pass.json train.py", "did you mean --record?"),
         ("run --json train.py", "Use --record pass.json, then: hookviz findings --json pass.json"),
         ("run --record train.py", "Write: --record pass.json train.py"),
-        ("run --check", "name the script to run"),
         ("diff", "To write one: hookviz run --record pass.json train.py, then: hookviz diff good.json bad.json"),
-        ("doctor", "such as hookviz doctor package.module:net"),
-        ("findings pass.json --width 39", "39 is not a width: give a whole number of at least 40."),
-        ("findings pass.json --width wide", "wide is not a width: give a whole number of at least 40."),
         # before a script runs
         ("run nowhere.py", "There is no script nowhere.py."),
-        ("run pass.json", "pass.json is a trace: hookviz findings pass.json"),
         ("run -m nowhere_at.all", "There is no module nowhere_at.all in /"),
         ("run --record no/pass.json project/train.py", "no/pass.json cannot be written: there is no folder no."),
         ("run --keep 0 project/train.py", "keep"),
@@ -247,23 +235,19 @@ def test_run_reports_findings_but_fails_only_with_check(shell: Shell) -> None:
 
 
 UNUSED = """
-import sys
 import torch
-
-def main():
-    torch.nn.Linear(2, 1)(torch.ones(1, 2)).sum().backward()
 
 def watch(module, inputs, output):
     print("never")
 
 net = torch.nn.Sequential(torch.nn.Linear(2, 2))
 net[0].register_forward_hook(watch)
+torch.nn.Linear(2, 1)(torch.ones(1, 2)).sum().backward()
 """
 
 
-@pytest.mark.parametrize("end", ["main()\n", "main()\nsys.exit()\n", "main()\ndel net\n"])
-def test_check_of_a_hook_on_a_model_that_nothing_calls_fails(end: str, shell: Shell) -> None:
-    assert shell("run", "--check", shell.write(end, UNUSED)) == 1
+def test_check_of_a_hook_on_a_model_that_nothing_calls_fails(shell: Shell) -> None:
+    assert shell("run", "--check", shell.write(script=UNUSED)) == 1
     assert "watch on net.0 did not fire" in " ".join(shell.err.split())
 
 
@@ -289,13 +273,6 @@ def test_run_of_a_script_that_gives_it_nothing_says_so_and_fails_a_check(script:
     assert shell("run", "--check", path) == 2
     assert shell("run", "--page", "pass.html", path) == 2
     assert not Path("pass.html").exists()
-
-
-def test_trace_that_cannot_be_saved_is_reported_and_fails(shell: Shell) -> None:
-    Path("folder.json").mkdir()
-    assert shell("run", "--record", "folder.json", shell.write()) == 2
-    assert "hookviz: " in shell.err
-    assert shell("run", "--record", "folder.json", shell.write("sys.exit(4)")) == 4
 
 
 # -- processes

@@ -86,16 +86,6 @@ def test_ddp_steps_show_local_and_averaged_gradients(rank_results: RankResults, 
     assert all(len(sentences(result[run], "synchronise")) == count for result in rank_results)
 
 
-@pytest.mark.parametrize(
-    "run", ["ddp", "bucket views", "checkpoint", pytest.param("fsdp2", marks=needs_fully_shard), "fsdp1"]
-)
-def test_accumulate_steps_come_before_synchronise_steps(rank_results: RankResults, run: str) -> None:
-    steps = [(kind, on) for kind, on, *_ in rank_results[0][run]["steps"] if "[" not in on and on.startswith("model.")]
-    kinds = [kind for kind, _ in steps if kind in ("accumulate", "synchronise")]
-    first = kinds.index("synchronise")
-    assert set(kinds[:first]) == {"accumulate"} and kinds.count("synchronise") == kinds.count("accumulate")
-
-
 def test_an_accumulated_bucket_view_is_not_read_during_the_pass(rank_results: RankResults) -> None:
     """A gloo thread writes to DDP's buckets while the pass still runs."""
     for result in rank_results:
@@ -104,13 +94,6 @@ def test_an_accumulated_bucket_view_is_not_read_during_the_pass(rank_results: Ra
         assert len(sentences(result["bucket views accumulated"], "synchronise", 1)) == 4
         added = sentences(result["ddp accumulated"], "accumulate", 1)
         assert added and not any("not seen" in sentence for sentence in added.values())
-
-
-def test_passes_nested_by_checkpointing_are_synchronised(rank_results: RankResults) -> None:
-    steps = rank_results[0]["checkpoint"]["steps"]
-    assert {number for kind, _, number, _ in steps if kind == "accumulate"} == {0, 1, 2, 3}
-    pass_ids = [number for kind, _, number, _ in steps if kind == "synchronise"]
-    assert len(pass_ids) == 8 and steps[-1][0] in ("synchronise", "optimizer_step")
 
 
 @needs_fully_shard

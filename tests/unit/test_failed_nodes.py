@@ -89,18 +89,6 @@ def test_an_op_outside_of_all_modules_is_placed_with_a_may_and_a_dict_is_not_edi
     assert "ExpBackward0 may have been made at" in finding.cause and "weights /= weights.sum()" in finding.cause
 
 
-def test_an_exception_about_a_file_is_not_said_to_follow_from_gradients() -> None:
-    def run(error: Exception) -> Finding:
-        layer = nn.Linear(2, 1)
-        with suppress(type(error)), hv.record(layer) as trace:
-            (layer(torch.ones(2)) * torch.inf).sum().backward()
-            raise error
-        return next(finding for finding in trace.findings if finding.kind == "exception")
-
-    assert "It may follow" in run(ValueError("NaN")).advice
-    assert "It may follow" not in run(FileNotFoundError("log.txt")).advice
-
-
 def walk_a_freed_graph(*, steps: bool = False) -> None:
     net = nn.Linear(3, 3)
     optimizer = SGD(net.parameters(), lr=0.1)
