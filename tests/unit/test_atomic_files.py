@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from scenes import recorded
 
-from hookviz import load
 from hookviz.support.atomic_files import write_atomically
 
 LONG_NAME = "n" * 250
@@ -66,11 +65,3 @@ def test_writing_through_a_symlink_replaces_its_target(tmp_path: Path) -> None:
 def test_writing_to_a_device_does_not_replace_it() -> None:
     write_atomically("text", os.devnull)
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
-
-
-def test_a_path_with_a_null_character_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"a�b.* is not the path of a file: it contains a null character"):
-        TRACE.save(tmp_path / "a\0b")
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ValueError, match="a�b is not the path of a file: it contains a null character"):
-        load("a\0b")

@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.analysis.findings.values.torchless_numbers import LARGEST, largest_number
 from tests.requirements import needs_saved_tensors
 from tests.unit.test_findings import only_finding, record_backward
 
@@ -197,18 +196,3 @@ def test_of_several_optimizers_the_one_that_holds_a_nan_parameter_is_named() -> 
         "net.1 (call 2) (Linear) returns NaN: its parameter net.1.weight held NaN before backward began, but not "
         f"when the previous recorded pass began. In between, second took its step ({step})."
     )
-
-
-# -- numbers without torch
-
-DTYPES = {dtype for name in dir(torch) if isinstance(dtype := getattr(torch, name), torch.dtype)}
-
-
-def test_the_largest_number_of_a_dtype_matches_torch() -> None:
-    """Fails for a torch with a new dtype, so that it is added to the table."""
-    for dtype in DTYPES:
-        name = str(dtype).removeprefix("torch.")
-        try:
-            assert largest_number(name) == (torch.finfo(dtype).max if dtype.is_floating_point else torch.inf), name
-        except NotImplementedError:  # torch itself has no limits for it
-            assert name not in LARGEST

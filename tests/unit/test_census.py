@@ -99,15 +99,6 @@ def test_a_census_of_mixed_objects_lists_each_hook_once() -> None:
         assert {row[:2] for row in rows} == expected
 
 
-def test_a_census_does_not_change_hook_dicts() -> None:
-    net = Net()
-    net.l1.register_full_backward_hook(silent("mine"))
-    before = [dict(vars(module)) for module in net.modules()]
-    hv.hooks(net)
-    assert [dict(vars(module)) for module in net.modules()] == before
-    assert all(p._backward_hooks is None and p._post_accumulate_grad_hooks is None for p in net.parameters())
-
-
 # -- the difference of two censuses
 
 
@@ -130,10 +121,7 @@ def test_the_difference_shows_added_and_removed_hooks() -> None:
 
 
 def test_a_difference_without_changes_says_so() -> None:
-    net, a = Net(), leaf(2.0)
-    c = a * 3
-    net.l1.weight.register_hook(c_hook)
-    c.grad_fn.register_prehook(silent("of a node"))
+    net, c = Net(), leaf(2.0) * 3
     c.register_hook(c_hook)
     before = hv.hooks(net, c)
     with net.register_forward_hook(c_hook), c.register_hook(c_hook), c.grad_fn.register_hook(silent("another")):
@@ -141,7 +129,6 @@ def test_a_difference_without_changes_says_so() -> None:
     difference = before - hv.hooks(net, c)
     assert len(difference) == 0
     assert repr(difference).startswith("The same hooks are registered as before")
-    assert "none was left behind" in difference._repr_html_()
 
 
 def test_removing_and_registering_a_function_again_makes_another_hook() -> None:

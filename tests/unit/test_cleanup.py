@@ -1,7 +1,6 @@
 """A recording cleans up: it restores torch's functions and settings, and keeps no tensor or closure alive."""
 
 import gc
-import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -13,9 +12,7 @@ from torch import nn
 import hookviz as hv
 from hookviz.autograd import deferred_values, tensor_statistics
 from hookviz.recorder import torch_patches
-from tests.requirements import needs_threads_that_compile
-from tests.scenes import Blocker, leaf
-from tests.waiting import PATIENCE
+from tests.scenes import leaf
 
 CALL = nn.Module.__call__.__code__
 
@@ -29,21 +26,6 @@ def torch_is_unpatched() -> Iterator[None]:
     with hv.record() as trace:
         (leaf(2.0) * 3).backward()
     assert len(trace.steps) > 2, "the next recording sees nothing"
-
-
-@needs_threads_that_compile
-@pytest.mark.usefixtures("compiler")
-def test_a_recording_may_end_while_a_thread_is_in_a_compiled_region() -> None:
-    blocker = Blocker()
-    compiled = torch.compile(nn.Sequential(nn.Linear(2, 2)), backend=blocker.backend)
-
-    def block(thread: threading.Thread) -> None:
-        with hv.record(compiled):
-            thread.start()
-            assert blocker.entered.wait(PATIENCE)
-
-    blocker.run_while_blocked(lambda: compiled(torch.ones(1, 2)), block)
-    assert not torch_patches._recordings_by_thread and not torch_patches._open_regions
 
 
 def test_tensors_in_the_closure_of_forward_are_released() -> None:

@@ -83,19 +83,6 @@ def record_square(number: float = 3.0, factor: float | None = None, passes: int 
     return trace
 
 
-# -- text
-
-
-def test_text_prints_what_print_shows_and_of_a_long_trace_how_to_see_the_rest(shell: Shell) -> None:
-    path = shell.save(trace := recorded())
-    assert shell("text", path, "--width", "90") == 0
-    assert shell.out == trace.text(width=90) + "\n"
-    path = shell.save(record_square(passes=60))
-    shell("text", path)
-    assert "… steps 101 to 140 are left out (40)\n" in shell.out
-    assert shell.out.endswith("--all shows all 240 steps, --steps 3-10 some of them.\n")
-
-
 def test_a_console_that_lacks_arrows_gets_question_marks(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     console = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
     path = shell.save(recorded())
@@ -160,11 +147,9 @@ def test_diff_returns_whether_a_gradient_differs(shell: Shell) -> None:
         # files
         ("page a.py", "Record it first: hookviz run --record pass.json a.py, then: hookviz page pass.json"),
         ("findings crash.html", "crash.html is a page: open it in a browser. The commands read the trace"),
-        ("diff a.py b.py", "Record both runs: hookviz run --record good.json a.py"),
         # arguments
         ("fidnings pass.json", "did you mean findings?"),
         ("run --recrod pass.json train.py", "did you mean --record?"),
-        ("run --json train.py", "Use --record pass.json, then: hookviz findings --json pass.json"),
         ("run --record train.py", "Write: --record pass.json train.py"),
         ("diff", "To write one: hookviz run --record pass.json train.py, then: hookviz diff good.json bad.json"),
         # before a script runs
@@ -228,7 +213,6 @@ def test_run_saves_and_returns_the_status_of_a_script_that_ends_early(
 def test_run_reports_findings_but_fails_only_with_check(shell: Shell) -> None:
     assert shell("run", shell.write(ERROR)) == 0
     assert "Inf begins in the forward, at LogBackward0" in shell.err
-    assert shell("run", "--check", shell.write(ERROR)) == 1
     assert shell("run", "--check", shell.write(ERROR + "sys.exit(3)\n")) == 3
     assert shell("run", "--check", shell.write(REMARK)) == 0
     assert "remark" in shell.err

@@ -1,6 +1,5 @@
 """What the commands print for programs (``--json``), for pull requests (``--markdown``) and as their overview."""
 
-import argparse
 import html
 import json
 import re
@@ -140,10 +139,3 @@ def test_the_page_for_agents_is_short_and_shows_what_works(capsys: pytest.Captur
     }
     for line in shown | set(re.findall(r"`hookviz ([^`]+)`", page)):
         build_parser().parse_args(line.removeprefix("hookviz ").split())
-    options = set(re.findall(r"`(--[a-z-]+)", page))
-    assert options and [option for option in options if option not in write_help()] == []
-
-
-def write_help() -> str:
-    [commands] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    return "".join(str(command.format_help()) for command in commands.choices.values())

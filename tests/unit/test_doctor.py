@@ -252,16 +252,6 @@ def test_functions_on_a_model_are_judged_by_the_kind_of_their_registration() -> 
     assert [row.kind for row in hv.doctor(layer)] == ["edits.input", "edits.output"]
 
 
-def test_the_worst_finding_comes_first_and_the_table_ends_with_what_needs_a_pass() -> None:
-    net = nn.Sequential(nn.ModuleList([nn.Linear(1, 1)]), nn.Linear(1, 1))
-    net[1].register_full_backward_hook(look)
-    net[1].requires_grad_(False)
-    net[0].register_forward_hook(look)
-    table = hv.doctor(net)
-    assert [row.severity for row in table] == ["error", "remark"]
-    assert repr(table).splitlines()[-1].startswith("Checked: the hooks (2), modules (4) and parameters (4)")
-
-
 def test_a_hook_that_torch_cannot_call_as_it_is_registered_is_an_error() -> None:
     layer = nn.Linear(2, 2)
     layer.register_forward_hook(lambda module, args: None)  # type: ignore[arg-type,misc]

@@ -191,14 +191,6 @@ def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_
     assert (shared in finding.sentence) == in_place
 
 
-def test_zeros_of_a_concatenation_are_blamed_on_the_hook_that_makes_them() -> None:
-    alive, dead = torch.ones(2, 3, requires_grad=True), torch.full((2, 3), -1.0, requires_grad=True)
-    assert not record_backward(torch.relu(torch.ones(4, 3) @ torch.cat([alive, dead]).T).sum()).findings.values
-    joined = torch.cat([alive, dead])
-    joined.register_hook(torch.zeros_like)
-    assert only_finding(record_backward((joined * 2).sum())).kind == "zero"
-
-
 def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero() -> None:
     x = leaf(3.0)
     y = x * 2
