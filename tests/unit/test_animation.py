@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hookviz import Trace, record
+from hookviz import Trace
 from hookviz.__main__ import main
 from hookviz.picture.animation import MAX_FRAMES
-from tests.scenes import leaf, recorded
+from tests.scenes import recorded
 
 Image = pytest.importorskip("PIL.Image")
 pytest.importorskip("resvg_py")
@@ -55,17 +55,6 @@ def test_layout_stays_and_file_is_reproducible_and_seconds_and_dark_mode_are_cho
     ink = [place for place, value in enumerate(first) if value > 215]
     assert len(ink) > 50
     assert all(sum(other[place] < 145 for place in ink) < 0.02 * len(ink) for other in others)
-
-
-def test_passes_of_different_graphs_share_one_size(tmp_path: Path) -> None:
-    x = leaf(2.0)
-    with record() as trace:
-        (x * x).backward()
-        (x * x * x).sin().backward()
-    trace.animate(tmp_path / "passes.gif", width=400)
-    frames = read_frames(tmp_path / "passes.gif")
-    assert len(frames) == len(trace.steps)
-    assert {frame.size for frame in frames} == {frames[0].size}
 
 
 def test_errors_name_the_remedy(trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,13 +109,3 @@ def test_a_call_of_forward_fires_no_hook_of_the_module() -> None:
     net.register_forward_hook(look)
     assert "1 of 1" in failure(lambda: assert_hooks_fire(net, lambda: net.forward(torch.ones(2))))[0]
     assert_hooks_fire(net, lambda: net.forward(torch.ones(2)), except_="look")
-
-
-def test_a_function_registered_twice_and_a_tied_parameter_count_as_their_registrations() -> None:
-    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    net[1].weight = net[0].weight
-    net[0].weight.register_hook(look)
-    net[0].register_forward_hook(look)
-    net[0].register_forward_hook(look)
-    net.register_state_dict_post_hook(look)
-    assert_hooks_fire(net, run_net(net))

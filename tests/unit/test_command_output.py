@@ -97,15 +97,6 @@ def test_numbers_that_json_lacks_are_texts(folder: Path, capsys: pytest.CaptureF
     assert [step["step"] for step in steps] == [1, 2, 3, 4] and "nan" in [step["norm_after"] for step in steps]
 
 
-def test_json_for_a_console_of_ascii_keeps_every_letter(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("hookviz.command_line.table_output.is_utf8", lambda stream: False)
-    main(["hooks", "nan.json", "--json"])
-    output = capsys.readouterr().out
-    assert output.isascii() and "λ module, args, output: None" in output.encode().decode("unicode_escape")
-
-
 NAMES = ["a|b", "`x`", "__init__", "grad * 2 * 3", "<lambda>", "d['k']", "~~y~~", "a\\b", "&amp;", "#1"]
 
 

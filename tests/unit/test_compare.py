@@ -68,13 +68,6 @@ def test_a_missing_hook_is_reported_as_the_first_difference() -> None:
     assert difference.sentence.endswith(f"step {difference.first.index + 1} of this trace.")
 
 
-def test_a_firing_in_only_the_other_trace_is_the_first_difference() -> None:
-    other = record_scene({"c": c_hook})
-    difference = record_scene({}).diff(other)
-    assert difference.first == next(iter(other.firings))
-    assert "of the other trace" in difference.sentence
-
-
 def test_a_hook_with_another_result_is_the_first_difference() -> None:
     def scale_by(factor: float) -> Callable[..., torch.Tensor]:
         def scale(grad: torch.Tensor) -> torch.Tensor:

@@ -68,32 +68,6 @@ def test_a_model_that_somebody_else_compiled_keeps_its_names_and_its_cause() -> 
     assert "hook not seen to fire" in str(trace.findings)
 
 
-class Parted(nn.Module):
-    """Two layers, and Python between them if ``breaks``."""
-
-    def __init__(self, *, breaks: bool) -> None:
-        super().__init__()
-        self.a, self.b, self.breaks = nn.Linear(2, 2), nn.Linear(2, 1), breaks
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.a(x)
-        if self.breaks:
-            torch._dynamo.graph_break()  # type: ignore[no-untyped-call]
-        return self.b(h)  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize("breaks", [False, True])
-def test_a_late_hook_is_left_out_only_if_its_graph_was_whole(breaks: bool) -> None:
-    net = Parted(breaks=breaks)
-    fast = torch.compile(net, backend="eager")
-    with hv.record(net) as trace:
-        fast(torch.ones(2, 2))
-        net.b.register_forward_hook(lambda *_: None)
-        fast(torch.ones(2, 2))
-    expected = ("compiled", False) if breaks else ("compiled.before", True)
-    assert [(one.cause, one.is_proven) for one in reasons(trace)] == [expected]
-
-
 # -- compiled regions that run eagerly
 
 
