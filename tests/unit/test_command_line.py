@@ -100,21 +100,16 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_terminal_gets_colours_if_rich_is_installed(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    def print_to_terminal() -> str:
-        monkeypatch.setattr(sys, "stdout", terminal := Terminal())
-        main(["text", path])
-        return terminal.getvalue()
-
+def test_terminal_gets_colours(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     path = shell.save(trace := recorded())
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    colours = print_to_terminal()
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    assert main(["text", path]) == 0
+    colours = terminal.getvalue()
     assert "\x1b[33m" in colours  # hooks are yellow
     assert re.sub(r"\x1b\[[\d;]*m", "", colours) == trace.text(width=100) + "\n"
-    monkeypatch.setitem(sys.modules, "rich.console", None)
-    assert print_to_terminal() == trace.text(width=100) + "\n"
 
 
 # -- findings, diff, and what is no trace
@@ -163,10 +158,6 @@ def test_a_mistake_is_told_with_what_to_write_before_anything_runs(arguments: st
     shell.write()
     assert shell(*arguments.split()) == 2
     assert message in shell.err and shell.out == ""
-
-
-def test_version_is_printed(shell: Shell) -> None:
-    assert shell("-V") == 0 and shell.out == f"hookviz {hv.__version__}\n"
 
 
 # -- run

@@ -99,13 +99,6 @@ def test_a_region_inside_another_one_is_not_taken_for_one_in_another_thread() ->
     assert trace.notes == [] and len(steps_of(trace, "compiled")) == 1
 
 
-def test_a_scripted_module_is_one_call() -> None:
-    net = torch.jit.script(Net())
-    with hv.record(net) as trace:
-        assert net(leaf(3.0)).item() == 12
-    assert [s.kind for s in trace.steps] == ["call", "forward"] and trace.notes == []
-
-
 def test_a_note_says_that_what_torch_made_of_the_model_ran_instead() -> None:
     net = Net()
     traced = torch.jit.trace(net, torch.tensor(3.0))
