@@ -1,6 +1,5 @@
 """Each number of a pass is read once, those on a device in one batch: the CPU simulates it, and reads are counted."""
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,7 +13,6 @@ from torch import nn
 from hookviz import Trace, Value, record
 from hookviz.api.trace import data_of
 from hookviz.autograd import tensor_statistics
-from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.storage.files import encode_trace
 from tests.scenes import hook_everything, scene
 
@@ -23,11 +21,11 @@ READING_METHODS = ("item", "tolist", "cpu", "numpy", "to", "__bool__", "__float_
 
 
 @contextmanager
-def simulated_device(patch: pytest.MonkeyPatch, *, on_device: bool = True) -> Iterator[Counter[str]]:
-    """Treat all tensors as on a device (or none, if ``on_device`` is false), and count the reads of tensors."""
+def simulated_device(patch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Treat all tensors as on a device, and count the reads of tensors."""
     read_counts: Counter[str] = Counter()
     with patch.context() as context:
-        context.setattr(tensor_statistics, "reading_waits", lambda tensor: on_device)
+        context.setattr(tensor_statistics, "reading_waits", lambda tensor: True)
         for name in READING_METHODS:
             context.setattr(torch.Tensor, name, count_reads(read_counts, name, getattr(torch.Tensor, name)))
         yield read_counts
@@ -136,28 +134,13 @@ def test_a_deferred_value_is_not_affected_by_later_edits(monkeypatch: pytest.Mon
     assert [step.after.max for step in trace.steps] == [1] * 4
 
 
-# -- reads of a pass
-
-
-BASE = torch.arange(240.0)
-VIEWS = {
-    "whole": BASE,
-    "transposed": BASE.view(12, 20).t(),
-    "half": BASE[:120],
-    "the same half": BASE[:120].view(10, 12).t(),
-    "columns": BASE.view(12, 20)[:, :10],
-    "expanded": BASE[:1].expand(12, 20),
-    "overlapping": BASE.as_strided((10, 12), (1, 1)),
-}
-
-
-def test_views_with_equal_layouts_have_the_same_numbers() -> None:
-    layouts = {name: fingerprint_of(view).layout for name, view in VIEWS.items()}
-    numbers = {name: view.flatten().sort().values for name, view in VIEWS.items()}
-    assert None not in layouts.values()
-    assert fingerprint_of(torch.randn(100, dtype=torch.complex64).conj().imag).layout is None  # a negated view
-    pairs = [pair for pair in itertools.combinations(VIEWS, 2) if layouts[pair[0]] == layouts[pair[1]]]
-    assert [(first, second) for first, second in pairs if not torch.equal(numbers[first], numbers[second])] == []
+def test_a_part_of_a_large_gradient_at_the_same_address_is_read_by_itself() -> None:
+    rows, columns = (torch.zeros(12, 10, requires_grad=True) for _ in range(2))
+    with record() as trace:
+        joined = torch.cat([torch.cat([rows, rows]), torch.cat([columns, columns])], dim=1)
+        (joined * torch.arange(480.0).reshape(24, 20)).sum().backward()
+    sent = [step.after for step in trace.steps if step.kind == "compute" and step.on.startswith("CatBackward0")]
+    assert [[part.max for part in parts] for parts in sent] == [[469, 479], [239, 479], [229, 469]]
 
 
 @pytest.mark.parametrize("size", [2**13, 2**16, 2**16 + 255 * 8])
