@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hookviz import Trace
-from hookviz.__main__ import main
 from hookviz.picture.animation import MAX_FRAMES
 from tests.scenes import recorded
 
@@ -65,12 +64,3 @@ def test_errors_name_the_remedy(trace: Trace, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     with pytest.raises(ImportError, match=r'pip install "hookviz\[images\]"'):
         trace.animate(tmp_path / "pass.gif")
-
-
-def test_command_line_refuses_what_is_no_range(
-    trace: Trace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    trace.save(tmp_path / "pass.json")
-    with pytest.raises(SystemExit):
-        main(["animate", str(tmp_path / "pass.json"), "--steps", "b-a"])
-    assert "b-a is not a range of steps" in capsys.readouterr().err

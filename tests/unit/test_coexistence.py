@@ -1,6 +1,5 @@
 """Patches of torch by other code survive a recording, and dispatch modes and profilers do not see the recorder."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -135,19 +134,6 @@ def test_listing_hooks_and_drawing_run_no_torch_operations() -> None:
         assert len(hv.hooks(hidden)) == 1
         hv.draw(hidden)
     assert len(logger.operations) == count
-
-
-def test_batched_gradients_can_be_recorded() -> None:
-    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with hv.record() as trace:
-            y = x * x
-            (rows,) = torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True)
-            torch.autograd.functional.jacobian(lambda x: (x * x).sum(), x.detach(), vectorize=True)
-    assert rows.tolist() == [[2, 0, 0], [0, 4, 0], [0, 0, 6]]
-    assert [step.kind for step in trace.steps][:3] == ["seed", "compute", "arrive"]
-    assert not trace.notes
 
 
 def test_swapping_recorded_tensors_works_as_without_recording() -> None:

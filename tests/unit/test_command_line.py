@@ -146,6 +146,7 @@ def test_diff_returns_whether_a_gradient_differs(shell: Shell) -> None:
         ("fidnings pass.json", "did you mean findings?"),
         ("run --recrod pass.json train.py", "did you mean --record?"),
         ("run --record train.py", "Write: --record pass.json train.py"),
+        ("text pass.json --steps b-a", "b-a is not a range of steps"),
         ("diff", "To write one: hookviz run --record pass.json train.py, then: hookviz diff good.json bad.json"),
         # before a script runs
         ("run nowhere.py", "There is no script nowhere.py."),

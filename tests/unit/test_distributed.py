@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from scenes import leaf
 from shown import shown_steps
 
 import hookviz as hv
@@ -126,10 +125,3 @@ def test_the_flat_parameter_of_the_older_fsdp_is_sharded(rank_results: RankResul
 def test_no_sync_leaves_gradients_local(rank_results: RankResults) -> None:
     for result in rank_results:
         assert sentences(result["no_sync"], "accumulate") and not sentences(result["no_sync"], "synchronise")
-
-
-def test_without_process_group_a_trace_has_no_rank() -> None:
-    with hv.record() as trace:
-        (leaf(2.0) * 3).backward()
-    assert (trace.rank, trace.ranks, trace.notes) == (None, None, [])
-    assert not torch.distributed.is_initialized()

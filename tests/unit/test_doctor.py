@@ -189,13 +189,6 @@ def keeps_locally(module: Any, args: Any, output: Any) -> None:
     seen["output"] = output
 
 
-class Keeper:
-    """A hook that is an object."""
-
-    def __call__(self, module: Any, args: Any, output: Any) -> None:
-        self.output = output
-
-
 FUNCTIONS: list[tuple[Any, list[str]]] = [
     (edits_gradient, ["warning edits.gradient"]),
     (edits_after_cloning, []),
@@ -209,7 +202,6 @@ FUNCTIONS: list[tuple[Any, list[str]]] = [
     (keeps_output, ["remark keeps_graph"]),
     (keeps_gradient, []),
     (keeps_locally, []),
-    (Keeper(), ["remark keeps_graph"]),
     (lambda m, i, o: (calls.append(1), calls.append(2)), ["warning replaces_output"]),
     (lambda grad: (calls.append(1), None), ["warning returns_tuple"]),
     (lambda grad: grad.clamp_(-1, 1), ["warning edits.gradient"]),

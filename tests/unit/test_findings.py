@@ -38,9 +38,6 @@ def small_mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
 
 
-# -- kinds
-
-
 # -- NaN and Inf
 
 

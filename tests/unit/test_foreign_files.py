@@ -183,7 +183,7 @@ def test_markup_in_a_file_is_escaped_in_html_and_invisible_characters_removed(tm
         assert {tag for tag, _, _ in ParsedPage(table._repr_html_()).found} <= HARMLESS_TAGS
 
 
-@pytest.mark.parametrize(("kind", "text"), [("graph", MARKUP), ("modules", HOSTILE[1]), ("large", HOSTILE[1])])
+@pytest.mark.parametrize(("kind", "text"), [("graph", MARKUP), ("large", HOSTILE[1])])
 def test_markup_in_a_file_is_escaped_in_pictures(kind: str, text: str, tmp_path: Path) -> None:
     trace = load_data(hostile(json.loads(saved(kind)), text), tmp_path)
     pictures = [*find_drawings(content_of(trace)), trace.figure(3, tensors=True).svg()]
