@@ -38,7 +38,7 @@ help:
 	@echo "make lessons  make the students' lessons from those with solutions, and the Chinese edition of all texts"
 	@echo "make site     make the course as a static site in build/site"
 	@echo "make slides   make slides of lessons in build/slides  (LESSONS='01 02')"
-	@echo "make handouts make the map of the hooks and a worksheet for each lesson in build/handouts"
+	@echo "make handouts make the map of the hooks and worksheets of lessons in build/handouts  (LESSONS='01 02')"
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
 	@echo "make effects  train the sick network of lesson 09 with ten seeds, and write the table of what its faults do"
@@ -108,7 +108,7 @@ slides: .venv/dev
 	@$(VENV_PYTHON) -m tools.slides $(LESSONS)
 
 handouts: .venv/dev
-	@$(VENV_PYTHON) -m tools.handouts
+	@$(VENV_PYTHON) -m tools.handouts $(LESSONS)
 
 images: .venv/dev
 	@$(VENV_PYTHON) images/make.py

@@ -14,8 +14,8 @@ from benchmarks.tables import format_spread, table_row
 from benchmarks.timing import seconds_per_pass
 from hookviz.recorder.followers.hook_ledger import HookFirings, HookLedger
 from hookviz.recorder.followers.parameter_ledger import ParameterLedger
-from hookviz.recorder.followers.silent_hooks import SilentHooks
 from hookviz.recorder.followers.training_tracker import TrainingTracker
+from hookviz.recorder.followers.unfired_hooks import UnfiredHooks
 
 ROUNDS = 15
 MEASURED = ("scalars", "mlp", "resnet", "encoder")
@@ -23,7 +23,7 @@ NOTES = (
     (HookLedger, "pass_opened"),
     (HookLedger, "pass_begins"),
     (HookFirings, "unfollowed_call"),
-    (SilentHooks, "close"),
+    (UnfiredHooks, "close"),
     (ParameterLedger, "call_written"),
     (ParameterLedger, "pass_begins"),
     (ParameterLedger, "close"),

@@ -1,7 +1,8 @@
-"""Make the map of the four hooks, and a worksheet for each lesson, in build/handouts: ``python -m tools.handouts``.
+"""Make the map of the four hooks, and worksheets of lessons, in build/handouts: ``python -m tools.handouts 01 02``.
 
-Each is a page that prints on one sheet of A4, in the language that ``HOOKVIZ_LANGUAGE`` names. The lessons run for it,
-since a worksheet has the graphs that they ask about. Where Chromium is installed, there are PDFs of them, too.
+Each is a page that prints on one sheet of A4, a worksheet on both sides, in the language that ``HOOKVIZ_LANGUAGE``
+names. The lessons run for it, since a worksheet has the graphs that they ask about. Where Chromium is installed, there
+are PDFs of them, too.
 """
 
 import html
@@ -16,10 +17,10 @@ from typing import Any
 from nbconvert.filters import markdown2html
 
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
-from tools.lesson_pages import PREDICT, read_facts
-from tools.lessons import folder_of
+from tools.lesson_pages import PREDICT, is_slide, read_facts
+from tools.lessons import find_lessons, folder_of
 from tools.notebook_runs import run_all
-from tools.predictions import drop_instructions, find_graphs, parts_of
+from tools.predictions import drop_instructions, find_code, find_graphs, parts_of
 from tools.translation.catalogue import read_translations
 from tools.translation.markdown_blocks import translate_html
 from tools.translation.message_sources import ROOT
@@ -28,8 +29,6 @@ from tools.translation.translated import translated
 SOURCE = ROOT / "site" / "handouts"
 TARGET = Path("build") / "handouts"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-MAX_QUESTIONS = 6
-"""A sheet has room for this many predictions."""
 PAGE = """\
 <!DOCTYPE html>
 <html lang="{tag}">
@@ -45,7 +44,6 @@ PAGE = """\
 <div class="goal">{question}</div>
 <p class="lines"><span>{name}</span><span>{date}</span></p>
 {questions}
-{rest}
 <section class="question">
 <p>{surprise}</p>
 <p class="answers"><span></span><span></span></p>
@@ -57,16 +55,20 @@ PAGE = """\
 """
 QUESTION = """\
 <section class="question">
-{graph}{text}
+{graph}{text}{code}
 <p class="answers"><span>{expect}</span><span>{was}</span><span>{because}</span></p>
 </section>"""
 
 
-def main() -> int:
-    """Make the handouts, and print what was made."""
+def main(numbers: list[str]) -> int:
+    """Make the map and the worksheets of the lessons with these numbers, and print what was made."""
     language = current_language()
-    lessons = run_all(sorted(folder_of(language).glob("[0-9]*_*.ipynb")))
-    pages = make_pages(folder_of(language, TARGET), lessons, language)
+    try:
+        paths = find_lessons(numbers, language)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
+    pages = make_pages(folder_of(language, TARGET), run_all(paths), language)
     printed = print_pages(pages, find_browser())
     for path in printed or pages:
         print(path)
@@ -98,18 +100,13 @@ def make_pages(target: Path, lessons: Mapping[Path, Any], language: str = "en") 
 def make_worksheet(notebook: Any, language: str = "en") -> str:
     """Make the page on which a student writes down the predictions of a lesson that ran."""
     facts = read_facts(notebook)
-    asked = list_questions(notebook.cells)
-    left_out = len(asked) - MAX_QUESTIONS
-    more = translated("Predictions that are in the notebook only: {count}.", language).format(count=left_out)
     title, question = html.escape(facts.title), markdown2html(facts.question)
     words = {
         "expect": translated("I expect", language),
         "was": translated("It was", language),
         "because": translated("Because", language),
     }
-    questions = [
-        QUESTION.format(text=markdown2html(text), graph=graph, **words) for text, graph in asked[:MAX_QUESTIONS]
-    ]
+    questions = [QUESTION.format(**parts, **words) for parts in list_questions(notebook.cells)]
     motto = translated("hookviz · hooks in PyTorch, step by step", language)
     before = translated("Write down what you expect before anybody runs the cell.", language)
     return PAGE.format(
@@ -120,22 +117,32 @@ def make_worksheet(notebook: Any, language: str = "en") -> str:
         name=translated("Name", language),
         date=translated("Date", language),
         questions="\n".join(questions),
-        rest=f"<p>{more}</p>" if left_out > 0 else "",
         surprise=translated("What surprised me, and why it is so:", language),
         foot=f"{before} {motto}",
     )
 
 
-def list_questions(cells: Sequence[Any]) -> list[tuple[str, str]]:
-    """Return the predictions of a lesson, each with the graph to draw on if that is another one than before."""
+def list_questions(cells: Sequence[Any]) -> list[dict[str, str]]:
+    """Return the HTML of the predictions that the slides of a lesson ask: text, graph and code.
+
+    The graph to draw on and the code of the hooks that a question names are there unless they were there before.
+    """
     graphs, drawn = find_graphs(cells), ""
-    questions = []
-    for cell in cells:
-        for match in PREDICT.finditer(cell.source if cell.cell_type == "markdown" else ""):
+    questions, printed = [], set[str]()
+    for index, cell in enumerate(cells):
+        for match in PREDICT.finditer(cell.source if is_slide(cell) and cell.cell_type == "markdown" else ""):
             svg = graphs.get(cell.get("id", ""), "")
             is_new = bool(svg) and parts_of(svg) != parts_of(drawn)
             drawn = svg or drawn
-            questions.append((drop_instructions(match["text"]), f'<div class="graph">{svg}</div>' if is_new else ""))
+            code = [source for source in find_code(match["text"], svg, cells[:index]) if source not in printed]
+            printed.update(code)
+            questions.append(
+                {
+                    "text": markdown2html(drop_instructions(match["text"])),
+                    "graph": f'<div class="graph">{svg}</div>' if is_new else "",
+                    "code": "".join(f"<pre>{html.escape(source)}</pre>" for source in code),
+                }
+            )
     return questions
 
 
@@ -155,4 +162,4 @@ def print_pages(pages: Sequence[Path], browser: str | None) -> list[Path]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

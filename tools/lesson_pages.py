@@ -124,6 +124,11 @@ def is_open(cell: Any) -> bool:
     return not cell.metadata.get("jupyter", {}).get("source_hidden", False)
 
 
+def is_slide(cell: Any) -> bool:
+    """Whether a cell makes a slide of its lesson; a question on a slide is on the worksheet, too."""
+    return "slide" in cell.metadata.get("tags", [])
+
+
 def is_check(cell: Any) -> bool:
     """Whether a cell checks an answer of the student."""
     return cell.cell_type == "code" and CHECK.search(cell.source) is not None

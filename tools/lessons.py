@@ -3,6 +3,7 @@
 import copy
 import itertools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,19 @@ LEFTOVER = re.compile(r"### (?:BEGIN|END) ")
 def folder_of(language: str, folder: Path = NOTEBOOKS) -> Path:
     """The folder of the lessons in a language, or of what else is made: each other language has one inside of it."""
     return folder if language == "en" else folder / language
+
+
+def find_lessons(numbers: Sequence[str], language: str) -> list[Path]:
+    """Return the paths of the lessons with these numbers.
+
+    Raises:
+        ValueError: there is no lesson with one of these numbers, or there are no numbers.
+    """
+    paths = {path.name[:2]: path for path in sorted(folder_of(language).glob("[0-9]*_*.ipynb"))}
+    if not numbers or not paths.keys() >= set(numbers):
+        known = ", ".join(paths)
+        raise ValueError(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {known}.")
+    return [paths[number] for number in numbers]
 
 
 def language_of(path: Path) -> str:

@@ -1,6 +1,6 @@
 """The polls for a projector and for other programs: a slide for each poll, its answer below, and a file in GIFT."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import nbformat
@@ -14,13 +14,19 @@ HOW = translatable(
     "Let everybody vote, let two neighbours who disagree talk for a minute, and vote again. "
     "The key ↓ shows the answer, → the next poll."
 )
+LESSONS = translatable("Lessons:")
 _RESERVED = str.maketrans({character: f"\\{character}" for character in "\\~=#{}:"})
 """What GIFT reads as more than text."""
 
 
 def make_poll_slides(questions: Iterable[Question], language: str = "en") -> Any:
     """Make a notebook with one poll a slide, and its answer with reasons on the slide below it."""
-    cells = [_cell(f"# {translated(TITLE, language)}", "slide", "first"), _cell(translated(HOW, language), "-")]
+    questions = list(questions)
+    cells = [
+        _cell(f"# {translated(TITLE, language)}", "slide", "first"),
+        _cell(translated(HOW, language), "-"),
+        _cell(link_lessons(questions, language), "-"),
+    ]
     for question in questions:
         heading = f"## {translated('Lesson {number}', language).format(number=question.lesson)}"
         cells += [
@@ -32,6 +38,13 @@ def make_poll_slides(questions: Iterable[Question], language: str = "en") -> Any
         ]
     metadata = {"title": translated(TITLE, language)}
     return nbformat.v4.new_notebook(cells=cells, metadata=metadata)  # type: ignore[no-untyped-call]
+
+
+def link_lessons(questions: Sequence[Question], language: str) -> str:
+    """Link each lesson to the slide of its first poll; the slides begin with one that has no poll."""
+    first = {question.lesson: slide for slide, question in reversed([*enumerate(questions, 1)])}
+    links = " · ".join(f"[{lesson}](#/{first[lesson]})" for lesson in sorted(first))
+    return f"{translated(LESSONS, language)} {links}"
 
 
 def _cell(source: str, slide_type: str, *tags: str) -> Any:

@@ -85,7 +85,7 @@ def write_answers(questions: Iterable[Question], language: str = "en") -> str:
 
 def list_choices(question: Question) -> str:
     """List the choices of a question, each with its letter."""
-    return "".join(f"- {letter}) {choice.text}\n" for letter, choice in question.lettered())
+    return "".join(f"{letter}) {choice.text}\n\n" for letter, choice in question.lettered())
 
 
 def explain(question: Question, language: str) -> str:
@@ -96,7 +96,7 @@ def explain(question: Question, language: str) -> str:
     for letter, choice in question.lettered():
         if choice.right:
             right = translated("{letter}) is right.", language).format(letter=letter)
-            lines.insert(0, f"- **{right}** {choice.reason}\n")
+            lines.insert(0, f"**{right}** {choice.reason}\n\n")
         else:
-            lines.append(f"- {letter}) *{chosen}* {choice.chosen} *{but}* {choice.reason}\n")
+            lines.append(f"{letter}) *{chosen}* {choice.chosen} *{but}* {choice.reason}\n\n")
     return "".join(lines)

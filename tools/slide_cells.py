@@ -8,7 +8,7 @@ from typing import Any
 
 import nbformat
 
-from tools.lesson_pages import MAP, WIDGET, is_check, is_open, markdown_cell
+from tools.lesson_pages import MAP, PREDICT, WIDGET, is_check, is_open, is_slide, markdown_cell
 from tools.predictions import SENTENCE_END, drop_instructions
 from tools.translation.translated import translated
 
@@ -25,6 +25,10 @@ SHORT = 3
 BLOCK = re.compile(r"```.*?^```|\S(?:(?!\n\n|\n```).)*", re.DOTALL | re.MULTILINE)
 """A paragraph, a table, a list, or code between fences, which may contain empty lines."""
 QUESTION = re.compile(r"\*\*(?:(Predict|预测)[.。]|(\d\d\.\d))\*\* ")
+LIST = re.compile(r"(?:[-*]|\d+\.) ")
+ANSWER = re.compile(r"<details>(.*?</details>)", re.DOTALL)
+"""A fold of a lesson: the answer to the question before it."""
+SIZE = re.compile(r' width="(\d+)" height="(\d+)"')
 INSTRUCTION = re.compile(r"\*\*(?:Run|Step|运行|单步)")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 HAN = re.compile(r"[\u3400-\u9fff]")
@@ -46,7 +50,7 @@ def make_slides(notebook: Any, language: str = "en", graphs: Mapping[str, str] |
     for cell in notebook.cells:
         if is_check(cell):
             continue
-        if cell is not notebook.cells[0] and "slide" not in cell.metadata.get("tags", []):
+        if cell is not notebook.cells[0] and not is_slide(cell):
             builder.add_note(cell)
         elif cell.cell_type == "markdown":
             builder.add_prose(cell.source, (graphs or {}).get(cell.get("id", ""), ""))
@@ -70,6 +74,10 @@ class SlideBuilder:
         self._notes: list[str] = []
         """Prose for the speaker's notes of this slide, or of the code that follows."""
         self._has_only_heading = False
+        self._has_lead_in = False
+        """Whether a paragraph below the heading shows whole, so that a list may follow it."""
+        self._after_question: int | None = None
+        """The index behind the last question, whose answer is still to come."""
         self._has_room = False
         """Whether the slide has nothing but a heading and prose."""
         self._lines_left = 0
@@ -79,12 +87,29 @@ class SlideBuilder:
 
     def add_note(self, cell: Any) -> None:
         """Add a whole cell to the notes of the last slide; its heading is that of the slides to come."""
-        is_prose = cell.cell_type == "markdown"
-        headings = re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE) if is_prose else []
+        if cell.cell_type != "markdown":
+            self._notes.append(f"```python\n{cell.source}\n```")
+            return
+        headings = re.findall(r"^#+ (.+)$", cell.source, re.MULTILINE)
         if headings:
             self._heading = f"## {headings[-1]}"
             self._close_slide()
-        self._notes.append(MAP.sub("", cell.source) if is_prose else f"```python\n{cell.source}\n```")
+        prose = ANSWER.sub(self._note_answer, MAP.sub("", cell.source)).strip()
+        if PREDICT.search(prose):
+            self._after_question = None
+        if prose:
+            self._notes.append(prose)
+
+    def _note_answer(self, answer: re.Match[str]) -> str:
+        """Put an answer, unfolded, into the notes of the question's slide; returns what stays where it is."""
+        unfolded = f"<details open>{answer[1]}"
+        if self._after_question is None:
+            return unfolded
+        note = _markdown_cell(unfolded)
+        note.metadata["slideshow"] = {"slide_type": "notes"}
+        self.cells.insert(self._after_question, note)
+        self._after_question = None
+        return ""
 
     def add_prose(self, source: str, graph: str = "") -> None:
         """Add a cell of prose, paragraph by paragraph; ``graph`` is what its question is about."""
@@ -96,6 +121,8 @@ class SlideBuilder:
                 self._add_question(question, block[question.end() :], graph)
             elif block.startswith(("|", "```")):
                 self._place(_markdown_cell(block, *_size_tags(block)))
+            elif LIST.match(block) and (self._has_only_heading or self._has_lead_in):
+                self._add(_markdown_cell(block), "-")
             else:
                 self._add_paragraph(block)
 
@@ -142,11 +169,14 @@ class SlideBuilder:
         return True
 
     def _add_drawing(self, cell: Any) -> None:
-        """Put a drawing below its code if there is room, or on a slide with the same heading."""
-        is_plot = '<p class="plot">' in cell.outputs[0].get("data", {}).get("text/html", "")
+        """Put a drawing below its code, or beside it if it is tall; without room, on a slide with the same heading."""
+        html = cell.outputs[0].get("data", {}).get("text/html", "")
+        is_plot = '<p class="plot">' in html
         if self._lines_left < (LINES_OF_A_PLOT if is_plot else LINES_OF_A_PICTURE):
             self._place(cell)
         else:
+            size = SIZE.search(html)
+            cell.metadata["tags"] = ["graph"] if size and int(size[2]) > int(size[1]) else []
             self._add(cell, "-")
             self.flush_notes()
 
@@ -169,17 +199,19 @@ class SlideBuilder:
         self._add(cell, "-" if joins else "slide")
         if graph:
             self._add(_graph_cell(graph), "-")
+        self._after_question = len(self.cells)
         self._lines_left, self._is_asking = (left if joins else MAX_LINES) - LINES_OF_A_PICTURE, True
 
     def _add_paragraph(self, block: str) -> None:
         """Show the first sentences of the prose below a heading; the rest goes to the notes."""
         is_shown = self._has_only_heading and not INSTRUCTION.match(block)
         shown = drop_instructions(_first_sentences(block)) if is_shown else ""
+        is_whole = shown == " ".join(block.split())
         if shown:
             has_room = self._has_room
             self._add(_markdown_cell(shown), "-")
-            self._has_room = has_room
-        if shown != block:
+            self._has_room, self._has_lead_in = has_room, is_whole
+        if not is_whole:
             self._notes.append(block)
 
     def _place(self, cell: Any) -> None:
@@ -203,7 +235,7 @@ class SlideBuilder:
 
     def _close_slide(self) -> None:
         """Let nothing more be added to this slide, until somebody says that there is room."""
-        self._has_only_heading = self._has_room = self._is_asking = False
+        self._has_only_heading = self._has_lead_in = self._has_room = self._is_asking = False
         self._lines_left = 0
 
 

@@ -16,7 +16,7 @@ from nbconvert import SlidesExporter
 from hookviz.course.question_bank import read_questions
 from hookviz.player.compression import pack, unpack
 from hookviz.support.messages.languages import LANGUAGE_TAGS, current_language
-from tools.lessons import folder_of, language_of
+from tools.lessons import find_lessons, folder_of, language_of
 from tools.notebook_runs import run_all
 from tools.poll_slides import make_poll_slides, write_gift
 from tools.predictions import find_graphs
@@ -37,11 +37,10 @@ def main(numbers: list[str]) -> int:
     if numbers == ["polls"]:
         print(*make_poll_deck(folder_of(current_language(), TARGET), current_language()), sep="\n")
         return 0
-    lessons = folder_of(current_language())
-    paths = [path for number in numbers for path in lessons.glob(f"{number}_*.ipynb")]
-    if len(paths) < len(numbers) or not paths:
-        known = ", ".join(sorted(path.name[:2] for path in lessons.glob("[0-9]*_*.ipynb")))
-        print(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {known}.", file=sys.stderr)
+    try:
+        paths = find_lessons(numbers, current_language())
+    except ValueError as error:
+        print(error, file=sys.stderr)
         return 1
     for page in make_decks(paths, folder_of(current_language(), TARGET)):
         print(f"{page}: open it in a browser; S opens the speaker's notes.")

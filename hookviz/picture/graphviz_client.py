@@ -5,7 +5,6 @@ Only Linux was tried. On Windows and macOS the memory of the process is unlimite
 
 import atexit
 import importlib.util
-import os
 import subprocess
 import sys
 import threading
@@ -199,16 +198,4 @@ def _start_process() -> "subprocess.Popen[bytes]":
         ) from None
 
 
-def _forget_worker() -> None:
-    """Forget the process in a forked child: it belongs to the parent, and the child starts its own."""
-    global _lock, _worker
-    _lock = threading.Lock()
-    if _worker is not None:
-        _worker.close_pipes()
-        _worker.process.returncode = 0  # the child cannot wait for it
-        _worker = None
-
-
 atexit.register(end_worker)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_worker)

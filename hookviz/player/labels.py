@@ -180,6 +180,7 @@ _LABELS: dict[str, str] = {
     "ask_hint_none": N_("Where there is no number, type None."),
     "ask_check": N_("Check"),
     "ask_show": N_("Show me"),
+    "ask_first": N_("Answer first, or press Show me."),
     "ask_right": N_("Right."),
     "ask_it_is": N_("The answer: {choice}."),
     "ask_again": N_("Try once more."),

@@ -71,7 +71,7 @@ class Recording:
         self.hook_ledger = followers.add(HookLedger(self.session, self.calls, parameters))
         followers.add(self.hook_ledger.dates)
         followers.add(self.hook_ledger.handles)
-        followers.add(UserCode(trace, names))
+        followers.add(UserCode(trace, names, () if cuts is None else cuts.lines))
         self.scales = followers.add(ScaleTracker(self.session, self.optimizers))
         ranks = followers.add(RankTracker(self.session, self.calls))
         self.condition = followers.add(StopCondition(self.session, options))

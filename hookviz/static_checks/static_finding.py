@@ -15,6 +15,7 @@ from hookviz.analysis.findings.hooks.hook_moments import BIND_VALUE
 from hookviz.analysis.findings.hooks.registrations import REGISTER_ONCE
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.table import ShownRow
+from hookviz.trace.traversal import write_access
 
 KIND_NAMES: dict[str, str] = {
     "frozen_parameter": N_("frozen parameter"),
@@ -134,7 +135,7 @@ class StaticFinding(ShownRow):
 def make_finding(kind: str, severity: str, on: str, **parts: Any) -> StaticFinding:
     """Make a finding with the sentence of its kind; ``parts`` fill its placeholders besides ``on``."""
     texts = [SENTENCES[kind], *([ADVICE[kind]] if kind in ADVICE else [])]
-    names = {"on": on, "hook": on, **parts}
+    names = {"on": on, "code": write_access(on), "hook": on, **parts}
     return StaticFinding(on, severity, kind, join_sentences([_(text).format(**names) for text in texts]))
 
 

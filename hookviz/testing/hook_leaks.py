@@ -125,8 +125,8 @@ class LeakWatch:
 
 
 def describe_hook(hook: Hook) -> str:
-    """Describe a hook on one line: its kind, its name, its owner, and where its source is."""
-    place = _(" ({where})").format(where=hook.where) if hook.where else ""
+    """Describe a hook on one line: its kind, its name, its owner, and where it is defined."""
+    place = _(" (defined at {where})").format(where=hook.where) if hook.where else ""
     return _("{kind} {hook} on {on}").format(kind=name_of_kind(hook.kind), hook=hook.label, on=hook.on) + place
 
 

@@ -369,7 +369,10 @@ class SourceRow(NamedTuple):
 
 
 class LineRow(NamedTuple):
-    """A line of the user's code that starts the pass ``pass_id``, or calls a module: ``call``."""
+    """A line of the user's code that starts the pass ``pass_id``, or calls a module: ``call``.
+
+    With neither it ran a ``detach()`` or ``numpy()`` of a tensor; those are noted if the recording followed ops.
+    """
 
     source: SourceIndex
     line: Annotated[int, Shows(("source", "values"))]

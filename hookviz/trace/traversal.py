@@ -1,5 +1,6 @@
 """Find out how module calls contain each other, and what the graphs of the passes have to do with them."""
 
+import re
 from collections.abc import Iterator
 
 from hookviz.trace.trace import TraceData
@@ -23,6 +24,15 @@ def name_last_root(trace: TraceData) -> str:
     """Return the name of the tensor at which the last pass began; empty if there is no pass."""
     root = next((row for row in reversed(trace.rows) if row.kind == "seed"), None)
     return "" if root is None else trace.name(root.node, root.output)
+
+
+def write_access(path: str) -> str:
+    """Write the path of a module or parameter as Python reads it.
+
+    >>> write_access("net.blocks.0.up.weight")
+    'net.blocks[0].up.weight'
+    """
+    return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
 
 
 def list_outer_paths(path: str) -> list[str]:

@@ -94,6 +94,8 @@ class UnfiredRow(NamedTuple):
     """Whether its tensor, a parameter, did not require grad when its module was called last before these passes."""
     stray: bool = False
     """Whether its tensor is a parameter, and no module that the recording knows holds it."""
+    uncalled: bool = False
+    """Whether its tensor is a parameter of a model of which no module was called; another one may have its name."""
     made_by: str = ""
     """The op that made its tensor; empty for a leaf."""
     made_from: str = ""

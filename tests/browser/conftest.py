@@ -243,13 +243,11 @@ def open_file(
 
 def note_errors(page: Page) -> None:
     """Collect console errors and exceptions of the page in ``page.errors``."""
-    page.errors, page.slow = [], False  # type: ignore[attr-defined]
+    page.errors = []  # type: ignore[attr-defined]
     page.on("console", lambda message: _keep_error(page, message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: _keep_error(page, str(error)))
 
 
 def _keep_error(page: Page, error: str) -> None:
-    if SLOW_WIDGET_ERROR in error:
-        page.slow = True  # type: ignore[attr-defined]
-    else:
+    if SLOW_WIDGET_ERROR not in error:
         page.errors.append(error)  # type: ignore[attr-defined]

@@ -70,6 +70,10 @@ def test_w_and_enter_lead_to_the_module_that_returned_nan(open_file: Opener) -> 
     step = re.match(r"Step (\d+), error:", link.inner_text())
     assert step
     expect(player.locator(".hv-count")).to_contain_text(re.compile(rf"^step {step[1]} ", re.IGNORECASE))
+    press(player.page, "Escape")
+    expect(link).not_to_be_visible()
+    press(player.page, "ArrowRight")
+    expect(player.locator(".hv-count")).to_contain_text(f"tep {int(step[1]) + 1} ")
 
 
 def test_findings_are_hidden_while_predicting(open_file: Opener) -> None:
@@ -96,6 +100,12 @@ def test_a_silent_pin_is_dashed_and_says_why_unless_one_predicts(open_file: Open
     assert pin.locator(".hv-pin-box").evaluate("box => getComputedStyle(box).strokeDasharray") != "none"
     pin.press("Enter")
     expect(player.locator(".hv-told")).to_contain_text("keep on a did not fire.")
-    for shown in (0, 1):
+    chip, row = (
+        player.locator(".hv-chip", has_text="keep"),
+        player.locator(".hv-firings tr", has_text="keep on a did not"),
+    )
+    for shown, note in ((0, "to come"), (1, "did not fire")):
         player.press("p")
         expect(pin).to_have_count(shown)
+        expect(chip).to_contain_text(note)
+        expect(row.filter(visible=True)).to_have_count(shown)

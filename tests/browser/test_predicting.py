@@ -57,6 +57,8 @@ def test_predicting_a_whole_pass_with_right_and_wrong_answers(page: Page, player
     choices = player.locator(".hv-choice")
     tops = "all => all.map(choice => choice.getBoundingClientRect().top)"
     places = choices.evaluate_all(tops)
+    press(page, "ArrowRight")
+    expect(player.locator(".hv-reason")).to_have_text("Answer first, or press Show me.")
     press(page, "1")
     assert choices.evaluate_all(tops) == places, "no answer slips away under the pointer"
     expect(choices.first).to_have_accessible_name(re.compile("wrong$"))

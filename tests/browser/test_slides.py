@@ -28,7 +28,7 @@ SMALL_TEXTS = """() => {
   }
   return found;
 }"""
-"""The texts of a slide in letters under 18 pixels."""
+"""The texts of a slide, outside of its pictures, in letters under 18 pixels."""
 SWIPE = """(target) => {
   const send = (kind, x, rest = []) => {
     const touch = new Touch({ identifier: 1, target, clientX: x, clientY: 300 });
@@ -161,6 +161,15 @@ def test_focused_player_gets_the_keys_and_otherwise_the_deck_does(deck: Page, pl
     assert deck.evaluate("Reveal.getIndices().h") == index + 1
     press(deck, "ArrowLeft")
     expect(count).to_contain_text("Step 3 of")
+
+
+def test_w_shows_the_finding_in_the_panel_since_a_slide_has_no_room_for_the_list(deck: Page) -> None:
+    go_to_slide(deck, deck.evaluate("Reveal.getSlides().findLastIndex((slide) => slide.querySelector('.hv-player'))"))
+    player = deck.locator("section.present .hv-player")
+    player.focus()
+    press(deck, "w")
+    expect(player.locator(".hv-panel")).to_contain_text("No gradient reaches net.stem.weight")
+    expect(player.locator(".hv-found")).to_be_hidden()
 
 
 def test_clicks_and_swipes_on_a_player_do_not_move_the_slide(deck: Page, player: Locator) -> None:

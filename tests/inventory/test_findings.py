@@ -108,7 +108,8 @@ def test_parameters_that_no_gradient_reaches_any_more_are_named_with_the_line() 
     assert "before its last 2 of 4 steps" in finding.sentence and "h.detach()" in finding.cause
     assert finding.line == inspect.getsourcelines(Switch.forward)[1] + 3
     [finding] = train_switch(2, freezes=True)
-    assert (finding.kind, finding.cause) == ("stopped", "They do not require grad any more.")
+    assert (finding.kind, finding.severity) == ("stopped", "remark")
+    assert "if it ran: net.body.requires_grad_(False) (" in finding.cause and finding.line_role == "freezes"
     assert train_switch(2, leaves=True) == train_switch(3) == []
 
 

@@ -268,7 +268,7 @@ FAULTS: dict[str, Fault] = {
         write(setup="net[0].requires_grad = False  # here"),
         "not_frozen",
         "net.0.requires_grad = False freezes nothing: net.0.weight and 1 more*",
-        "*net.0.requires_grad_(False)*",
+        "*net[[]0].requires_grad_(False)*",
     ),
     "wrong name": Fault(
         write(setup=EACH + "parameter.require_grad = False  # here"),
@@ -334,7 +334,7 @@ FAULTS: dict[str, Fault] = {
     "copy of a model with a new layer": Fault(
         write(**COPIES, setup="net[0] = nn.Linear(3, 4)"),
         "replaced",
-        more="optimizer was made at *line 12. Create the optimizer with the parameters of fast*",
+        more="optimizer was made at *line 12. After that, *line 13 assigns fast. Create the optimizer with the *",
         severity="error",
     ),
     "parameter that forward replaces": Fault(

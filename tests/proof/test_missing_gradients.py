@@ -343,7 +343,7 @@ def test_an_optimizer_whose_parameters_get_none_is_not_told_to_look_for_a_detach
             optimizer.step()
     [finding] = [finding for finding in trace.findings if finding.severity == "warning"]
     assert finding.kind == "cut" and "returned None for" in finding.cause and "detach" not in finding.text
-    assert "For the same reason lost on net.a (line" in finding.cause
+    assert "For the same reason lost on net.a (defined in line" in finding.cause
 
 
 @pytest.mark.parametrize("keep", [None, 1])
@@ -573,13 +573,19 @@ def through_an_array(part: nn.Module, user: nn.Module) -> Tensor:
     return user(torch.from_numpy(part(ones()).detach().numpy()))  # type: ignore[no-any-return]
 
 
+def through_half_an_array(part: nn.Module, user: nn.Module) -> Tensor:
+    return user(torch.from_numpy(part(ones()).detach().numpy() / 2))  # type: ignore[no-any-return]
+
+
 def through_floats(part: nn.Module, user: nn.Module) -> Tensor:
     return user(part(ones()).detach().float())  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("cuts", [False, True])
 @pytest.mark.parametrize(("run", "advice"), [
-    (through_numbers, "compute it with tensors instead"), (through_an_array, "compute it with tensors instead"),
+    (through_numbers, "Write part(ones()) instead of torch.tensor("),
+    (through_an_array, "Write part(ones()) instead of torch.from_numpy("),
+    (through_half_an_array, "compute it with tensors instead"),
     (through_floats, "Remove the cut"),
 ])  # fmt: skip
 def test_to_remove_a_detach_is_no_advice_where_its_result_becomes_numbers(
@@ -591,6 +597,40 @@ def test_to_remove_a_detach_is_no_advice_where_its_result_becomes_numbers(
     [row] = missing_gradients(trace)
 
     assert row.line == line_in(run, "detach") and advice in row.advice
+    assert ("makes numbers of that, which have no graph either" in row.sentence) == (
+        cuts and advice.startswith("Write")
+    )
+
+
+class Choosing(Net):
+    """Cuts in one of several branches, of which another one runs."""
+
+    def __init__(self, way: int) -> None:
+        super().__init__()
+        self.way = way
+
+    def forward(self, x: Tensor) -> Tensor:
+        features = self.a(x)
+        if self.way == 0:
+            return self.b(features.clone().detach())  # type: ignore[no-any-return]
+        if self.way == 1:
+            features = self.extra(features)
+            features = torch.from_numpy(features.detach().numpy() / 2)
+        if self.way == 2:
+            features = torch.from_numpy(features.detach().numpy() + 1)
+        return self.b(features)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("way", "cuts", "named"), [
+    (0, False, ["clone().detach()"]), (0, True, ["clone().detach()"]), (1, True, ["numpy() / 2"]),
+    (2, False, ["numpy() / 2", "numpy() + 1"]), (2, True, ["numpy() + 1"]), (3, False, []), (3, True, []),
+])  # fmt: skip
+def test_code_that_is_known_not_to_have_run_is_not_named(way: int, cuts: bool, named: list[str]) -> None:
+    net = Choosing(way)
+    with hv.record(net, cuts=cuts) as trace:
+        net(ones()).sum().backward()
+    said = " ".join(row.sentence for row in missing_gradients(trace) if "net.a.weight" in row.parameters)
+    assert [text for text in ("clone().detach()", "numpy() / 2", "numpy() + 1") if text in said] == named
 
 
 class Pool:

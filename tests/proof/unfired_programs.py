@@ -120,6 +120,38 @@ def layer_forward_is_called_directly() -> Trace:
     return trace
 
 
+def run_segment(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    return function(x)
+
+
+class Segments(Net):
+    """Runs its layers by a function that gets their forward."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.body:
+            x = run_segment(layer.forward, x)
+        return self.a(x)  # type: ignore[no-any-return]
+
+
+@because("bypassed", "net.body.0", is_placed=True)
+def forward_of_a_layer_in_a_loop_is_passed_on() -> Trace:
+    net = Segments()
+    net.body[0].register_forward_hook(lost)
+    return train(net)
+
+
+@because("bypassed", "net.a", is_placed=True)
+def forward_is_kept_in_a_variable() -> Trace:
+    class Kept(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            encode = self.a.forward
+            return self.b(encode(x))  # type: ignore[no-any-return]
+
+    net = Kept()
+    net.a.register_forward_hook(lost)
+    return train(net)
+
+
 @because("bypassed", "net.b", is_placed=True)
 def weights_are_used_by_a_function() -> Trace:
     class Functional(Net):
@@ -213,7 +245,7 @@ class Log:
         self.seen.append(output)
 
 
-@because("copied.object", "layer")
+@because("copied.object", "layer", is_placed=True)
 def copy_of_the_model_runs_with_a_copy_of_the_log() -> Trace:
     log = Log()
 
@@ -1061,6 +1093,19 @@ def hooks_on_a_graph_fire() -> Trace:
         c += 1
         c.sum().backward()
     return trace
+
+
+@fires
+def layers_that_are_passed_on_themselves_run_their_hooks() -> Trace:
+    class Whole(Net):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.body:
+                x = run_segment(layer, x)
+            return self.a(x)  # type: ignore[no-any-return]
+
+    net = Whole()
+    net.body[0].register_forward_hook(lost)
+    return train(net)
 
 
 @fires

@@ -5,14 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 import torch
+from nbconvert.filters import markdown2html
 from torch import nn
 
 from tests.requirements import skip_or_fail
 from tools import handouts
 from tools.notebook_runs import run_all
+from tools.slide_cells import make_slides
 from tools.translation.message_sources import NOTEBOOKS
 
+LESSONS = sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))
 FACTS = "You need nothing. It takes about 5 minutes."
 FIRST = f"# Lesson 09 · End & more\n\n**The question: what is left of `loss`?**\n\n{FACTS}"
 
@@ -30,23 +34,36 @@ def test_the_map_names_each_hook_with_its_arguments_and_says_in_which_order_they
     assert f"They run in the order {', '.join(letter for letter, _ in fired)}." in page
 
 
-def test_a_worksheet_has_the_predictions_of_its_lesson_and_counts_those_without_room() -> None:
-    texts = [
-        "What is `a.grad`, if a < b? Run the cell.",
-        *(f"Number {n}?\n\nMore." for n in range(handouts.MAX_QUESTIONS + 1)),
+def test_a_worksheet_has_the_predictions_of_its_slides_and_the_code_of_the_hooks_that_they_name() -> None:
+    texts = ["What is `a.grad`, if a < b? Run the cell.", "And with `double`?\n\nMore.", "Why `double`?"]
+    hook, other = "def double(grad):\n    return grad * 2", "def other(grad):\n    pass"
+    tags = {"tags": ["slide"]}
+    cells = [
+        nbformat.v4.new_markdown_cell(FIRST),
+        nbformat.v4.new_code_cell(f"{hook}\n\n\n{other}"),
+        *(nbformat.v4.new_markdown_cell(f"**Predict.** {text}", metadata=tags) for text in texts),
+        nbformat.v4.new_markdown_cell("**Predict.** Not on a slide?"),
     ]
-    cells = [nbformat.v4.new_markdown_cell(text) for text in (FIRST, *(f"**Predict.** {text}" for text in texts))]
     page = handouts.make_worksheet(nbformat.v4.new_notebook(cells=cells))
     assert "<h1>09 End &amp; more</h1>" in page and "<code>a.grad</code>, if a &lt; b?" in page and "More." not in page
     assert "<code>loss</code>" in page and "`" not in page and "Run the cell" not in page
-    assert page.count("I expect") == handouts.MAX_QUESTIONS and "in the notebook only: 2." in page
+    assert page.count("I expect") == len(texts) and "Not on a slide" not in page
+    assert re.findall("<pre>(.*?)</pre>", page, re.DOTALL) == [hook]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.name[:2])
+def test_a_worksheet_asks_what_the_slides_ask(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    slides = [cell.source for cell in make_slides(notebook).cells if "asks" in cell.metadata.get("tags", [])]
+    title = "### Predict\n\n"
+    asked = [markdown2html(text.removeprefix(title)) for text in slides if text.startswith(title)]
+    assert asked and [parts["text"] for parts in handouts.list_questions(notebook.cells)] == asked
 
 
 def run_longest() -> dict[Path, Any]:
     """Read the lessons, and run the one with the most predictions: graphs make its worksheet the longest."""
-    paths = sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))
-    notebooks = {path: nbformat.read(path, as_version=4) for path in paths}
-    return notebooks | run_all([max(paths, key=lambda path: str(notebooks[path]).count("**Predict.**"))])
+    notebooks = {path: nbformat.read(path, as_version=4) for path in LESSONS}
+    return notebooks | run_all([max(LESSONS, key=lambda path: str(notebooks[path]).count("**Predict.**"))])
 
 
 def test_the_page_for_lecturers_links_to_every_handout_and_the_longest_print_on_one_sheet(
@@ -59,5 +76,11 @@ def test_the_page_for_lecturers_links_to_every_handout_and_the_longest_print_on_
     if browser is None:
         skip_or_fail("browser", "Chromium is not installed")
     longest = max(pages[1:], key=lambda page: page.stat().st_size)
-    for printed in handouts.print_pages([pages[0], longest], browser):
-        assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) == 1, printed.name
+    printed = handouts.print_pages([pages[0], longest], browser)
+    sides = [len(re.findall(rb"/Type\s*/Page\b", path.read_bytes())) for path in printed]
+    assert sides[0] == 1 and sides[1] <= 2
+
+
+def test_unknown_lesson_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert handouts.main(["99"]) == 1
+    assert "There is no lesson with one of these numbers: 99. There are 01, " in capsys.readouterr().err

@@ -1,5 +1,7 @@
 """Polls for a projector: one on a slide, its answer on the slide below; and a file that other programs import."""
 
+import re
+
 from hookviz.course.question_bank import read_questions
 from tools.poll_slides import make_poll_slides, write_gift
 
@@ -17,6 +19,8 @@ def test_a_poll_has_a_slide_and_its_answer_stands_on_the_one_below() -> None:
             case _:
                 columns[-1][-1] += cell.source
     assert len(columns) == 1 + len(POLLS)
+    for lesson, slide in re.findall(r"\[(\d\d)\]\(#/(\d+)\)", columns[0][0]):
+        assert [poll.lesson for poll in POLLS].index(lesson) == int(slide) - 1
     for (asks, answers), poll in zip(columns[1:], POLLS, strict=True):
         assert poll.ask in asks and all(choice.text in asks for choice in poll.choices)
         assert not any(choice.reason in asks for choice in poll.choices)

@@ -55,7 +55,7 @@ def programs_per_run(file: str) -> int:
 def test_make_targets_and_variables_in_the_readme_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"(?m)(?:^|`)make (\w+)", README))
-    assert {"lab", "site", "slides"} <= targets
+    assert {"lab", "test", "site", "slides"} <= targets
     assert [target for target in targets if f"\n{target}: " not in makefile] == []
     variables = set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)?)=", README)) - {languages.VARIABLE}
     assert [name for name in variables if f"\n{name} ?=" not in makefile] == []

@@ -1,16 +1,21 @@
 """Slides made from a notebook: questions, code and players are shown, and prose goes into the speaker notes."""
 
 import base64
+import re
+from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
 from hookviz.player.compression import pack, unpack
+from tools.lesson_pages import is_slide
+from tools.lessons import folder_of
 from tools.predictions import erase_results, find_graphs
-from tools.slide_cells import MAX_WORDS, make_slides
+from tools.slide_cells import LINK, MAX_WORDS, make_slides
 from tools.slides import STATE, embed_drawing, enlarge_output, main
 
+LESSONS = [path for language in ("en", "zh") for path in sorted(folder_of(language).glob("[01]*.ipynb"))]
 LONG_PROSE = "It is a long story. " * 20
 PLAYER = f'<div class="hv-output"><script class="hv-state">{pack({"steps": 3})}</script></div>'
 
@@ -73,6 +78,40 @@ def test_a_question_shows_the_code_that_is_to_run_and_its_answer_is_on_another_s
     ]
 
 
+def test_the_answer_is_in_the_notes_of_its_question() -> None:
+    shown, notes = slides_of(
+        prose_cell("## One\n\n**Predict.** What is a?"),
+        nbformat.v4.new_markdown_cell("<details>\nTwo.\n</details>\n\nGo on."),
+        code_cell("a", text_plain="2"),
+    )
+    assert shown == [["## One", "### Predict\n\nWhat is a?"], ["## One", "a"]]
+    assert notes == ["<details open>\nTwo.\n</details>", "Go on."]
+
+
+def test_a_list_shows_whole_below_its_heading_or_lead_in_and_not_without_them() -> None:
+    (first, second, third), _ = slides_of(
+        prose_cell("## One\n\nA hook\n\n- fires;\n- returns.\n\nThe end."),
+        prose_cell("## Two\n\n- fires."),
+        prose_cell(f"## Three\n\n{LONG_PROSE.strip()}\n\n- fires."),
+    )
+    assert (first, second) == (["## One", "A hook", "- fires;\n- returns."], ["## Two", "- fires."])
+    assert len(third) == 2
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: f"{path.parent.name}-{path.name[:2]}")
+def test_the_last_slide_of_a_lesson_shows_its_whole_summary(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    summary = [cell for cell in notebook.cells if is_slide(cell)][-1].source
+    heading, first, *_ = summary.split("\n\n")
+    assert heading in ("## What you have seen", "## 你看到了什么")
+    cells = make_slides(notebook, path.parent.name).cells
+    kinds = [cell.metadata.slideshow.slide_type for cell in cells]
+    last = len(kinds) - 1 - kinds[::-1].index("slide")
+    shown = " ".join(cell.source for cell in cells[last:] if cell.metadata.slideshow.slide_type != "notes")
+    for line in [first, *(line for line in summary.splitlines() if re.match(r"[-|] ", line))]:
+        assert " ".join(LINK.sub(r"\1", line).split()) in " ".join(shown.split())
+
+
 def test_code_stands_on_no_empty_slide() -> None:
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
     shown, notes = slides_of(
@@ -84,13 +123,16 @@ def test_code_stands_on_no_empty_slide() -> None:
 
 def test_a_question_shows_the_graph_without_the_answer() -> None:
     boxes = '<g><rect class="hv-box"/><text class="hv-name">a</text></g>' * 2
-    svg = f'<svg class="hv-svg">{boxes}<text x="1" class="hv-grad" id="g">gradient 2</text></svg>'
+    results = '<text class="hv-grad" id="g">gradient 2</text><text class="hv-memory" id="m">same memory as a</text>'
+    svg = f'<svg class="hv-svg">{boxes}{results}</svg>'
     question, other = (prose_cell(f"**Predict.** `{name}.grad`?") for name in "ab")
     player, graph = code_cell("trace"), erase_results(svg)
     player.outputs = [nbformat.v4.new_output("display_data", data={"image/svg+xml": svg})]
-    assert "hv-name" in graph and "gradient 2" not in graph
+    assert "hv-name" in graph and "gradient 2" not in graph and "same memory" not in graph
     assert find_graphs([question, player]) == find_graphs([player, question]) == {question.id: graph}
     assert find_graphs([player, other]) == {}
+    assert find_graphs([player, code_cell("for a in ():\n    pass"), question]) == {}
+    assert find_graphs([question, prose_cell("<details>No.</details>\n\n## Two"), player]) == {}
     notebook = nbformat.v4.new_notebook(cells=[prose_cell("# Lesson"), question])
     slides = make_slides(notebook, graphs={question.id: "<b>"})
     assert [output.data for cell in slides.cells for output in cell.get("outputs", [])] == [{"text/html": "<b>"}]

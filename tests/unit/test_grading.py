@@ -40,15 +40,10 @@ def test_answers_get_the_verdicts_of_the_table_shared_with_the_player() -> None:
     [
         ([1, [2.0, ["3"]], None], "right"),
         ((torch.tensor([1, 2]), np.array([3.0]), [None]), "right"),
-        (np.array([[1, 2], [3, 4]]), "wrong"),
         ([True, Fraction(2), Decimal(3), "none"], "right"),
         ([1, 2, 3, 4j], "unread"),
-        (torch.tensor([1, 2, 3, 4j]), "unread"),
         (["1, 2", 3, None], "right"),
-        ([["6"], "x"], "unread"),
-        ([], "unread"),
         (object(), "unread"),
-        (10**400, "unread"),
         (torch.ones(1, device="meta"), "unread"),
     ],
 )

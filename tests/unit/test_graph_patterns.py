@@ -40,7 +40,6 @@ def test_a_loss_that_gets_what_it_does_not_expect_is_a_warning(loss: Loss, kind:
     ("loss", "is_in_loss"),
     [
         (lambda net: F.cross_entropy(net(X).softmax(1), CLASSES), True),
-        (lambda net: F.cross_entropy(net(X).softmax(-1).view(-1, 3), CLASSES), True),
         (lambda net: net(X).softmax(-1).softmax(1).square().sum(), False),
     ],
 )
@@ -56,9 +55,7 @@ def test_a_softmax_along_the_same_dimension_is_a_warning(loss: Loss, is_in_loss:
         lambda net: F.binary_cross_entropy(net(X).sigmoid(), torch.ones(6, 3)),
         lambda net: F.nll_loss(net(X).log_softmax(1), CLASSES),
         lambda net: F.nll_loss(net(X).softmax(1).log(), CLASSES),
-        lambda net: (-F.nll_loss(net(X), CLASSES, reduction="none") - 1).square().mean(),
         lambda net: net(X).softmax(1).softmax(0).square().sum(),
-        lambda net: net(X).softmax(1).t().softmax(1).square().sum(),
     ],
 )
 def test_losses_of_what_they_expect_are_healthy(loss: Loss) -> None:
@@ -76,18 +73,9 @@ def multiply_two_outputs(net: nn.Module) -> None:
     (net(X).squeeze(1) * net(X + 1)).sum().backward()
 
 
-def multiply_a_sum_of_rows(net: nn.Module) -> None:
-    (net(X) * torch.tanh(X * net.weight).sum(1)).mean().backward()
-
-
 def add_squares_of_rows(net: nn.Module) -> None:
     one, other = net(X) * X, net(X + 1) * X
     (one.square().sum(1, keepdim=True) + other.square().sum(1)).exp().mean().backward()
-
-
-def scale_rows_and_columns(net: nn.Module) -> None:
-    square = net(X) * torch.ones(6, 6)
-    (square.square().mean(1, keepdim=True) * square.mean(0)).sum().backward()
 
 
 def scale_a_direction(net: nn.Module) -> None:
@@ -117,11 +105,6 @@ def compare_pairs_with_data(net: nn.Module) -> None:
     (net(X) - Y[None, :]).square().mean().backward()
 
 
-def scale_a_square(net: nn.Module) -> None:
-    hidden = net(X) * torch.ones(6, 6)
-    hidden.softmax(1).mean().backward()
-
-
 def record_pairs(run: Callable[[nn.Module], None]) -> hv.Trace:
     net = nn.Linear(4, 1)
     with hv.record(net) as trace:
@@ -132,7 +115,7 @@ def record_pairs(run: Callable[[nn.Module], None]) -> hv.Trace:
 @pytest.mark.filterwarnings("ignore:Using a target size")
 @pytest.mark.parametrize(
     "run",
-    [subtract_a_vector, multiply_two_outputs, multiply_a_sum_of_rows, compare_by_mse_loss],
+    [subtract_a_vector, multiply_two_outputs, compare_by_mse_loss],
 )
 def test_a_loss_of_all_pairs_is_likely_with_its_line(run: Callable[[nn.Module], None]) -> None:
     (finding,) = [finding for finding in record_pairs(run).findings if finding.kind == "broadcast"]
@@ -148,9 +131,7 @@ def test_a_loss_of_all_pairs_is_likely_with_its_line(run: Callable[[nn.Module], 
         compare_all_pairs,
         compare_one_tensor_with_itself,
         compare_pairs_with_data,
-        scale_a_square,
         add_squares_of_rows,
-        scale_rows_and_columns,
         scale_a_direction,
     ],
 )

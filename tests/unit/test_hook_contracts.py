@@ -42,8 +42,6 @@ def two_arguments(_module: Any, _inputs: Any) -> None:
     [
         (lambda net: net[1].register_full_backward_hook(bare_tensor), "a tensor in its place"),
         (lambda net: net[1].register_full_backward_pre_hook(bare_output), "grad_output"),
-        (lambda net: net[0].weight.register_hook(lambda grad: grad[0]), "What a tensor hook returns"),
-        (lambda net: net[0].weight.register_hook(lambda grad: grad.double()), "What a tensor hook returns"),
         (lambda net: net[0].weight.register_hook(lambda grad: (grad,)), "What a tensor hook returns"),
         (lambda net: net[0].weight.register_post_accumulate_grad_hook(lambda param: param.grad), "hook runs after"),
         (lambda net: net[0].register_full_backward_hook(lambda *given: given[2]), "No input of net.0 requires grad"),
@@ -61,12 +59,6 @@ def test_a_refused_hook_is_told_what_pytorch_takes(register: Register, cause: st
     assert finding.line_role in ("hook", "returns")
 
 
-def test_the_rows_of_a_bare_tensor_are_too_many() -> None:
-    finding = find_exception(lambda net: net[1].register_full_backward_hook(bare_tensor), batch=2)
-    assert "got 2, but expected 1" in finding.sentence
-    assert finding.cause == "bare_tensor returned 2 items, and PyTorch expects 1 gradient: a tensor counts as its rows."
-
-
 def raise_as_pytorch(_grad: Any) -> None:
     raise RuntimeError("has changed the size of value")
 
@@ -75,18 +67,12 @@ def look_up(_module: Any, _grad_input: Any, _grad_output: Any) -> None:
     None.norm()  # type: ignore[attr-defined]
 
 
-def notify(_module: Any, _inputs: Any, _output: Any) -> None:
-    listener: Callable[..., None] = two_arguments
-    listener(1)
-
-
 @pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 @pytest.mark.parametrize(
     "register",
     [
         lambda net: net[0].weight.register_hook(raise_as_pytorch),
         lambda net: net[0].register_full_backward_hook(look_up),
-        lambda net: net[0].register_forward_hook(notify),
     ],
 )
 def test_an_exception_of_the_hooks_own_code_is_not_pytorchs(register: Register) -> None:
@@ -101,17 +87,11 @@ def test_a_hook_that_replaced_what_the_next_layer_cannot_take_is_named() -> None
     assert [hook.on for hook in finding.hooks] == ["net.0"]
 
 
-@pytest.mark.parametrize(
-    ("hook", "fail"),
-    [(torch.Tensor.double, lambda _output: {"low": 0.5}["high"]), (torch.neg, lambda output: int(str(output.shape)))],
-)
-def test_a_hook_that_replaced_an_output_is_not_blamed_for_another_exception(
-    hook: Callable[[torch.Tensor], torch.Tensor], fail: Callable[[torch.Tensor], Any]
-) -> None:
+def test_a_hook_that_replaced_an_output_is_not_blamed_for_another_exception() -> None:
     net = nn.Linear(2, 1)
-    net.register_forward_hook(lambda _module, _inputs, output: hook(output))
-    with pytest.raises((KeyError, ValueError)), hv.record() as trace:
-        fail(net(torch.ones(1, 2)))
+    net.register_forward_hook(lambda _module, _inputs, output: output.double())
+    with pytest.raises(KeyError), hv.record() as trace:
+        {"low": 0.5}[str(net(torch.ones(1, 2)).dtype)]
     assert not trace.findings[0].cause
 
 

@@ -1,7 +1,6 @@
 """Tensor hooks that read a ``.grad`` too early, or whose tensor is edited later, are a remark; the twins are none."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,11 +41,6 @@ def edit_another_tensor(net: nn.Linear, maps: Tensor) -> None:
     maps += 1
 
 
-def append_to_a_list_named_grad(net: nn.Linear, maps: Tensor) -> None:
-    log = SimpleNamespace(grad=SEEN)
-    net.weight.register_hook(lambda grad: log.grad.append(grad.norm()))
-
-
 def read_grad_of_another_leaf(net: nn.Linear, maps: Tensor) -> None:
     weight, scale = net.weight, torch.ones(3, requires_grad=True)
     weight.register_hook(lambda grad: grad if scale.grad is None else grad / scale.grad.norm())
@@ -64,17 +58,9 @@ def edit_in_a_branch(net: nn.Linear, maps: Tensor) -> None:
         maps.mul_(4.0)
 
 
-def edit_in_the_branch_of_the_hook(net: nn.Linear, maps: Tensor) -> None:
-    if maps.requires_grad:
-        maps.register_hook(SEEN.append)
-        maps.mul_(2.0)
-
-
 PROGRAMS: dict[Callable[[nn.Linear, Tensor], None], list[tuple[str, str, str]]] = {
     read_grad_of_the_parameter: [("early_read", "remark", "SEEN.append(weight.grad)")],
     edit_after_the_hook: [("edited_later", "remark", "maps.clamp_(min=0).mul_(4.0)")],
-    edit_in_the_branch_of_the_hook: [("edited_later", "remark", "maps.mul_(2.0)")],
-    append_to_a_list_named_grad: [],
     read_grad_of_another_leaf: [],
     edit_after_the_pass: [],
     edit_in_a_branch: [],

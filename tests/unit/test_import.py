@@ -2,18 +2,15 @@
 
 import ast
 import json
-import pickle
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from scenes import leaf
 
 import hookviz as hv
-from hookviz import course
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -104,13 +101,6 @@ def test_loading_the_public_names_runs_no_operation_and_patches_nothing_and_show
     assert not {"anywidget", "ipywidgets", "IPython"} & set(at_the_end)
 
 
-def test_public_names_are_sorted_and_an_unknown_one_is_an_attribute_error() -> None:
-    assert sorted(hv.__all__) == hv.__all__
-    assert set(hv.__all__) <= set(dir(hv))
-    with pytest.raises(AttributeError, match="module 'hookviz' has no attribute 'tape'"):
-        hv.tape  # type: ignore[attr-defined]  # noqa: B018
-
-
 def test_lazy_names_come_from_the_modules_that_type_checkers_see() -> None:
     """``hookviz/__init__.py`` lists each name twice: as an import for type checkers, and in a table."""
     tree = ast.parse(Path(hv.__file__).read_text(encoding="utf-8"))
@@ -123,20 +113,3 @@ def test_lazy_names_come_from_the_modules_that_type_checkers_see() -> None:
         for alias in node.names
     }
     assert loaded == seen_by_type_checkers
-
-
-@pytest.mark.parametrize("package", [hv, course], ids=lambda package: package.__name__)
-def test_no_public_name_is_that_of_a_module(package: ModuleType) -> None:
-    """Importing such a module would replace the public function of the same name."""
-    modules = {path.stem for path in Path(str(package.__file__)).parent.iterdir()}
-    assert not modules & set(package.__all__)
-
-
-def test_what_belongs_to_the_course_is_imported_from_it() -> None:
-    assert sorted(course.__all__) == course.__all__ and all(hasattr(course, name) for name in course.__all__)
-    assert not set(course.__all__) & set(dir(hv)) and not hasattr(hv.Trace, "quiz")
-
-
-@pytest.mark.parametrize("name", [name for name in hv.__all__ if isinstance(getattr(hv, name), type)])
-def test_the_public_classes_can_be_pickled(name: str) -> None:
-    assert pickle.loads(pickle.dumps(getattr(hv, name))) is getattr(hv, name)

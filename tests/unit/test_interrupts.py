@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment restores all state: torch's functions, the hook dicts, the interpreter, and files."""
+"""Ctrl-C at any moment restores all state: torch's functions, the hook dicts, and the interpreter."""
 
 import dis
 import gc
@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -15,9 +14,7 @@ import torch
 from scenes import Net, leaf, silent
 
 import hookviz as hv
-from hookviz.recorder import record_entry
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.record_entry import RecordBlock
 from hookviz.storage.integrity import find_fault
 from hookviz.support.interpreter import Uninterrupted
 from tests.torch_state import hook_dicts, process_state
@@ -162,71 +159,6 @@ def test_an_interrupted_recording_restores_all_state(path_prefix: str) -> None:
     assert [step.kind for step in work.trace.steps] == step_kinds
 
 
-class WhatIfTraining(RecordedTraining):
-    """A what-if whose function adds hooks to objects from outside, which already have hooks."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.experiment = hv.whatif(self.step, x=(0, 5))
-
-    def step(self, x: float = 2.0) -> None:
-        self.net.l1.register_forward_hook(silent("forward"))
-        out = self.net(leaf(x))
-        out.grad_fn.register_prehook(silent("node"))
-        self.outs[:] = [out]
-        out.backward(retain_graph=True)
-        self.opt.step()
-
-    def run(self) -> None:
-        self.experiment.change(x=4.0)
-
-    def mutable_parts(self) -> list[int]:
-        """Return the ids of the objects that ``change`` replaces."""
-        made = self.experiment
-        return [id(part) for part in (made.values, made._hook_ids, made._runs, made.notes)]
-
-
-def test_an_interrupted_what_if_restores_all_state() -> None:
-    work, points = WhatIfTraining(), POINTS // 2
-    before, path_prefix, interrupt_count = work.state(), os.path.join(PACKAGE, "what_if"), 0
-    for number in list_interrupt_points(work.run, points, path_prefix):
-        mutable_parts = work.mutable_parts()
-        if was_interrupted(work.run, number, path_prefix):
-            interrupt_count += 1
-            assert work.mutable_parts() == mutable_parts, number
-        assert work.state() == before, number
-    assert interrupt_count >= points
-
-
-def test_interrupting_hooks_and_draw_changes_no_hooks() -> None:
-    work = RecordedTraining()
-    work.run()
-    before = work.state()
-
-    def list_and_draw() -> None:
-        hv.hooks(work.outs[-1], work.net)
-        hv.draw(work.outs[-1])
-
-    for number in list_interrupt_points(list_and_draw, max(8, POINTS // 3)):
-        was_interrupted(list_and_draw, number)
-        assert work.state() == before
-
-
-def test_an_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
-    work = RecordedTraining()
-    work.run()
-    path, trace = tmp_path / "there", work.trace
-    path.write_text("as it was")
-    before = [list(trace._data.rows), list(trace._data.values), list(trace._data.remarks)]
-    for number in list_interrupt_points(lambda: trace.save(tmp_path / "other"), max(8, POINTS // 3)):
-        was_interrupted(lambda: trace.save(path), number)
-        if path.read_text() != "as it was":  # the last moments come after the write
-            assert path.read_text() == (tmp_path / "other").read_text()
-            path.write_text("as it was")
-        assert {file.name for file in tmp_path.iterdir()} == {"there", "other"}
-    assert [trace._data.rows, trace._data.values, trace._data.remarks] == before
-
-
 def test_a_handler_of_the_user_gets_the_signal_after_the_block_that_it_may_not_interrupt() -> None:
     received_signals: list[int] = []
     signal.signal(signal.SIGINT, lambda number, frame: received_signals.append(number))
@@ -240,62 +172,19 @@ def test_a_handler_of_the_user_gets_the_signal_after_the_block_that_it_may_not_i
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def interrupt_before(function: Callable[..., Any]) -> tuple[list[Any], BaseException]:
-    """Interrupt before the first line of ``function``; return the state afterwards and the exception."""
-
-    def interrupt(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code is function.__code__:
-            sys.settrace(None)
-            raise KeyboardInterrupt
-
-    try:
-        with hv.record() as trace:
-            leaf(2.0).backward()
-            sys.settrace(interrupt)
-    except KeyboardInterrupt as error:
-        assert len(trace._data.rows) > 0
-        return process_state(), error
-    raise AssertionError("nothing interrupted it")
-
-
-@pytest.mark.parametrize("function", [RecordBlock.end, record_entry.end])
-def test_a_record_block_interrupted_at_its_end_has_ended(function: Any) -> None:
-    before = process_state()
-    after, error = interrupt_before(function)
-    assert after == before and error.__traceback__ is not None
-    with hv.record() as trace:
-        leaf(3.0).backward()
-    assert len(trace._data.rows) > 0
-
-
-def record_with_statement() -> Iterator[hv.Trace]:
+def record_in_a_generator() -> Iterator[hv.Trace]:
     with hv.record() as trace:
         yield trace
 
 
-def entered_by_hand() -> Iterator[hv.Trace]:
-    block = hv.record()
-    trace = block.__enter__()
-    assert callable(block.__exit__)
-    yield trace
-    block.__exit__(None, None, None)
-
-
-@pytest.mark.parametrize("make", [record_with_statement, entered_by_hand])
-def test_a_record_block_stays_open_while_its_generator_is_suspended_and_ends_with_it(
-    make: Callable[[], Iterator[hv.Trace]],
-) -> None:
-    before, suspended = process_state(), make()
+def test_a_record_block_stays_open_while_its_generator_is_suspended_and_ends_with_it() -> None:
+    before, suspended = process_state(), record_in_a_generator()
     trace = next(suspended)
     gc.collect()
     with pytest.raises(RuntimeError, match="already observing this thread"), hv.record():
         pass
     leaf(2.0).backward()
     assert len(trace._data.rows) > 0
-    assert list(suspended) == []
-    assert process_state() == before
-    deleted = make()
-    next(deleted)
-    del deleted
+    del suspended
     gc.collect()
     assert process_state() == before

@@ -75,17 +75,6 @@ def test_errors_tables_and_answers_speak_the_language(trace: hv.Trace) -> None:
 # -- players
 
 
-def test_chunks_stay_in_the_language_of_their_content(trace: hv.Trace) -> None:
-    with speaking("zh"):
-        content = TraceContent.of(trace._data)
-    in_english = TraceContent.of(trace._data).chunk("steps0")["steps"]
-    in_chinese = content.chunk("steps0")["steps"]
-    assert "梯度" in in_chinese[0]["sentence"] and "gradient" in in_english[0]["sentence"]
-    assert trace.firings[0].sentence.startswith("λ grad + 2 on c")
-    hv.language("zh")
-    assert trace.firings[0].sentence == in_chinese[trace.firings[0].index]["sentence"]
-
-
 def test_a_page_in_two_languages_holds_both_contents_and_in_one_no_mark_of_it(trace: hv.Trace, tmp_path: Path) -> None:
     trace.to_html(tmp_path / "page.html", languages=("zh_CN", "zh", "en"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -118,17 +107,14 @@ def test_the_widget_changes_its_language_and_keeps_its_step_and_score(
 
 
 def record_with_notes() -> hv.Trace:
-    """Record what leaves notes and names in a trace: unnamed tensors, a hook of an unrecorded kind, dropped passes."""
+    """Record what leaves notes and names in a trace: an unnamed tensor, dropped passes."""
     torch.manual_seed(0)
     torch.utils.hooks.RemovableHandle.next_id = 0
     net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
-    net.register_state_dict_pre_hook(lambda *_: None)
-    pair = [torch.ones(2, requires_grad=True) for _ in range(2)]
-    torch.autograd.graph.register_multi_grad_hook(pair, lambda grads: None)
     with hv.record(keep=2, until="nan") as trace:
         for _ in range(3):
-            (net(pair[0]) * pair[1]).sum().backward()
-        (net(net(pair[0])) / 0).sum().backward()
+            net(torch.ones(2, requires_grad=True)).sum().backward()
+        (net(torch.ones(2)) / 0).sum().backward()
     return trace
 
 

@@ -32,12 +32,6 @@ def lambdas_share_what_the_loop_computes(net: nn.Sequential) -> None:
         parameter.register_hook(lambda grad: grad * scale)  # noqa: B023
 
 
-def lambdas_share_what_is_the_same_in_each_turn(net: nn.Sequential) -> None:
-    for parameter in net.parameters():
-        scale = 0.5
-        parameter.register_hook(lambda grad: grad * scale)  # noqa: B023
-
-
 def each_binds_its_own(net: nn.Sequential) -> None:
     for name, module in net.named_children():
         module.register_forward_hook(lambda _module, _inputs, output, name=name: SEEN.update({name: output}))
@@ -67,25 +61,14 @@ def an_inner_loop_registers_what_reads_the_outer_one(net: nn.Sequential) -> None
             handle.remove()
 
 
-def a_round_registers_one_function_twice(net: nn.Sequential) -> None:
-    for factor in (1.0, 2.0):
-        scale = lambda _module, _inputs, output: output * factor  # noqa: B023, E731
-        handles = net[0].register_forward_hook(scale), net[2].register_forward_hook(scale)
-        net(torch.ones(1, 2)).sum().backward()
-        for handle in handles:
-            handle.remove()
-
-
 PROGRAMS: dict[Callable[[nn.Sequential], None], str] = {
     lambdas_share_the_name: "reads name, a variable of the loop",
     functions_share_the_number: "reads number, a variable of the loop",
     lambdas_share_what_the_loop_computes: "reads scale, a variable of the loop",
-    lambdas_share_what_is_the_same_in_each_turn: "",
     each_binds_its_own: "",
     each_is_made_by_a_function: "",
     each_fires_within_its_turn: "",
     an_inner_loop_registers_what_reads_the_outer_one: "",
-    a_round_registers_one_function_twice: "",
 }
 
 

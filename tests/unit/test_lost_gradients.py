@@ -2,11 +2,11 @@
 
 import contextlib
 import warnings
-from collections.abc import Callable
 
+import pytest
 import torch
 from torch import nn
-from torch.optim import LBFGS, SGD
+from torch.optim import SGD
 
 import hookviz as hv
 
@@ -27,9 +27,6 @@ def read_line(finding: hv.Finding) -> str:
         return file.read().splitlines()[(finding.line or 0) - 1].strip()
 
 
-# -- gradients that are cleared before a step uses them
-
-
 def test_gradients_of_earlier_passes_that_no_step_uses_are_a_warning_with_the_line() -> None:
     net = small_net()
     sgd = SGD(net.parameters(), lr=0.01)
@@ -45,24 +42,9 @@ def test_gradients_of_earlier_passes_that_no_step_uses_are_a_warning_with_the_li
     assert (read_line(finding), finding.line_role) == ("sgd.zero_grad()", "clears")
 
 
-def test_passes_for_a_closure_discard_nothing() -> None:
-    net = small_net()
-    lbfgs = LBFGS(net.parameters(), lr=0.1, max_iter=3)
-
-    def closure() -> torch.Tensor:
-        lbfgs.zero_grad()
-        loss = net(X).square().mean()
-        loss.backward()
-        return loss
-
-    with hv.record(net) as trace:
-        for _ in range(2):
-            lbfgs.step(closure)
-    assert "discarded" not in list_kinds(trace)
-
-
-def average_by(write: Callable[[nn.Parameter, torch.Tensor], object]) -> hv.Trace:
-    """Gather the gradient of each row by itself, as for private training, and write their sums back."""
+@pytest.mark.parametrize("is_written", [True, False])
+def test_gathered_gradients_that_were_written_back_are_not_those_of_the_last_pass(is_written: bool) -> None:
+    """As for private training, the gradient of each row is gathered by itself."""
     net = small_net()
     sgd = SGD(net.parameters(), lr=0.01)
     with hv.record(net) as trace:
@@ -74,34 +56,10 @@ def average_by(write: Callable[[nn.Parameter, torch.Tensor], object]) -> hv.Trac
                 for total, parameter in zip(sums, net.parameters(), strict=True):
                     total += parameter.grad if parameter.grad is not None else 0
             for total, parameter in zip(sums, net.parameters(), strict=True):
-                write(parameter, total)
+                if is_written:
+                    parameter.grad = total
             sgd.step()
-    return trace
-
-
-def write_nothing(parameter: nn.Parameter, total: torch.Tensor) -> None:
-    """Leave the gradient of the last row."""
-
-
-def write_attribute(parameter: nn.Parameter, total: torch.Tensor) -> None:
-    parameter.grad = total
-
-
-def write_by_data(parameter: nn.Parameter, total: torch.Tensor) -> None:
-    parameter.grad.data.copy_(total)  # type: ignore[union-attr]
-
-
-def write_by_numpy(parameter: nn.Parameter, total: torch.Tensor) -> None:
-    parameter.grad.numpy()[...] = total.numpy()  # type: ignore[union-attr]
-
-
-def test_gathered_gradients_that_were_written_back_are_not_those_of_the_last_pass() -> None:
-    assert list_kinds(average_by(write_nothing)) == ["discarded"]
-    for write in (write_attribute, write_by_data, write_by_numpy):
-        assert list_kinds(average_by(write)) == []
-
-
-# -- tensors that no optimizer has
+    assert list_kinds(trace) == ([] if is_written else ["discarded"])
 
 
 class Scaled(nn.Module):
@@ -135,21 +93,6 @@ def test_a_tensor_that_should_be_a_parameter_is_a_warning_and_an_input_is_none()
     assert read_line(finding).startswith("self.scale = torch.ones(1, requires_grad=True)")
     assert list_kinds(train_scaled(X, is_parameter=True)) == []
     assert list_kinds(train_scaled(X.clone().requires_grad_(), is_parameter=True)) == []
-
-
-def test_an_optimizer_without_a_second_model_is_named() -> None:
-    net, weight = small_net(), nn.Linear(1, 1)
-    sgd = SGD(net.parameters(), lr=0.01)
-    with hv.record() as trace:
-        sgd = SGD(net.parameters(), lr=0.01)
-        weight(net(X)).mean().backward()
-        sgd.step()
-    (finding,) = trace.findings
-    assert (finding.kind, finding.severity, finding.line_role) == ("missing", "remark", "makes")
-    assert finding.cause.startswith("sgd, whose parameters get gradients from the same passes")
-
-
-# -- updates by hand
 
 
 def update_in_place() -> hv.Trace:

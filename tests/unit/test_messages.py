@@ -1,23 +1,16 @@
 """What hookviz says: every text is found for the catalogue, and gets the arguments that it names."""
 
 import ast
-import dataclasses
 import re
 from functools import cache
 from pathlib import Path
 from string import Formatter
-from typing import Any
 
 import pytest
-import torch
 
 import hookviz as hv
-from hookviz import Step, Trace
-from hookviz.autograd.tensor_statistics import measure
 from hookviz.player.labels import screen_labels
-from hookviz.trace import HOOK_KINDS, KINDS, HookRow, Note, StepRow, TraceData, notes
-from hookviz.trace.hook_facts import name_of_kind
-from hookviz.trace.sentences import make_sentence, make_title
+from hookviz.trace import notes
 
 PACKAGE = Path(hv.__file__).parent
 
@@ -84,44 +77,3 @@ def test_every_label_that_the_player_uses_exists() -> None:
     labels = screen_labels()
     assert KEYS_IN_SCRIPT and sorted(key for key in KEYS_IN_SCRIPT if key not in labels) == []
     assert [prefix for prefix in KEY_PREFIXES_IN_SCRIPT if not any(key.startswith(prefix) for key in labels)] == []
-
-
-def step_of_kind(kind: str, **row_fields: Any) -> Step:
-    """A step of ``kind``, in a trace with one hook of that kind, one value and one more step."""
-    trace = Trace(
-        TraceData(ops=["MulBackward0", "AccumulateGrad"], edges={(0, 0): (1, 0)}, roots=[[(0, 0)]], hooked=[[0]])
-    )
-    trace._data.values.append(measure(torch.tensor(8.0)))
-    fired = kind if kind in HOOK_KINDS else "tensor_hook"
-    output = -1 if fired.startswith("node") else 0
-    trace._data.hook_rows.append(HookRow(fired, 0, output, 0, "h", None, None, None, None))
-    trace._data.rows += [
-        StepRow(0, kind, 0, output, cause=1 if kind == "aliased" else None, **row_fields),
-        StepRow(0, fired, 1, output, hook=0, effect="edited"),
-    ]
-    return trace.steps[0]
-
-
-ALL_FIELDS = {"before": 0, "after": 0, "error": "Boom", "region": "f", "note": Note.of("scaled")}
-STEP_VARIANTS = {
-    "from two edges": {**ALL_FIELDS, "parts": ((1, 0, 0), (1, 1, 0))},
-    "with nothing known": {"error": "Boom", "region": "f", "note": Note.of("scaled")},
-}
-
-
-@pytest.mark.parametrize("variant", STEP_VARIANTS)
-def test_every_step_has_a_title_and_a_sentence(variant: str) -> None:
-    for kind in KINDS:
-        assert name_of_kind(kind) != kind or kind not in HOOK_KINDS
-        effects = ("kept", "edited", "replaced") if kind in HOOK_KINDS else (None,)
-        for effect in effects:
-            hook = {} if effect is None else {"hook": 0, "effect": effect}
-            step = dataclasses.replace(step_of_kind(kind, **STEP_VARIANTS[variant], **hook), on="c")
-            texts = (make_title(step), make_sentence(step))
-            assert all(texts) and "{" not in "".join(texts), kind
-
-
-def test_values_in_a_text_may_contain_braces_and_percent_signs() -> None:
-    assert Note.of("until.error", error="{on} 100% {0}", number=1).text.startswith(
-        "The function of record(until=...) raised {on} 100% {0}"
-    )

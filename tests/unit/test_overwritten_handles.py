@@ -69,14 +69,6 @@ def keep_each(net: nn.Sequential) -> None:
     pass_back(net)
 
 
-def keep_none(net: nn.Sequential) -> None:
-    for layer in net:
-        layer.register_full_backward_hook(scale)
-    handle = net[0].weight.register_hook(double)
-    handle.remove()
-    pass_back(net)
-
-
 def only_look(net: nn.Sequential) -> None:
     handle = net[0].weight.register_hook(look)
     handle = net[0].weight.register_hook(double)
@@ -112,6 +104,6 @@ def test_a_hook_whose_handle_was_overwritten_is_found_with_both_lines(
     assert [hook.on for hook in finding.hooks] == [on]
 
 
-@pytest.mark.parametrize("program", [keep_each, keep_none, only_look, remove_at_the_end])
+@pytest.mark.parametrize("program", [keep_each, only_look, remove_at_the_end])
 def test_handles_that_are_kept_or_not_needed_are_no_finding(program: Callable[[nn.Sequential], None]) -> None:
     assert "overwritten" not in [finding.kind for finding in list_found(program)]

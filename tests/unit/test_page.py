@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scenes import Net, leaf, recorded
+from scenes import recorded
 
 import hookviz as hv
 from hookviz import __version__
-from hookviz.__main__ import main
 from hookviz.player import read_bundle
 from hookviz.player.compression import unpack
 from hookviz.player.html_page import page
 from hookviz.player.widget import Player
-from hookviz.trace import Note, TraceData
 
 
 class ParsedPage(HTMLParser):
@@ -96,15 +94,6 @@ def test_a_page_embeds_the_widget_state_and_shows_the_end_of_the_pass(parsed_pag
     assert rows[3] == "9① c_hooktensor hookc8 → 10replaced"
 
 
-def test_of_several_passes_the_last_has_a_picture_with_its_number() -> None:
-    net, x = Net(), leaf(1.0)
-    with hv.record(net) as trace:
-        net(x).backward()
-        net(x).backward()
-    parsed = ParsedPage(page(trace._data))
-    assert [words for _, words in parsed.all("figcaption")] == ["Pass 2"]
-
-
 # -- size
 
 
@@ -177,23 +166,7 @@ def test_to_html_writes_the_page(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["lesson.html"]
 
 
-@pytest.mark.parametrize("trace", [hv.Trace(), hv.Trace(TraceData(remarks=[Note.verbatim("It ran unobserved.")]))])
-def test_an_empty_trace_raises_and_writes_no_page(trace: hv.Trace, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="There is no page to write") as error:
-        trace.to_html(tmp_path / "x.html")
-    assert repr(trace) in str(error.value)
+def test_an_empty_trace_raises_and_writes_no_page(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="There is no page to write"):
+        hv.Trace().to_html(tmp_path / "x.html")
     assert not list(tmp_path.iterdir())
-
-
-# -- from the command line
-
-
-def test_the_command_writes_a_page(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    path, target = tmp_path / "trace.json", tmp_path / "page.html"
-    recorded().save(path)
-    capfdbinary.readouterr()  # what a hook printed
-    assert main(["page", str(path), "-o", str(target), "--title", "By command"]) == 0
-    assert target.read_text(encoding="utf-8") == page(hv.load(path)._data, "By command")
-    assert capfdbinary.readouterr().out.decode() == f"{target} is written: open it in a browser.\n"
-    assert main(["page", str(path), "-o", "-"]) == 0
-    assert capfdbinary.readouterr().out.decode() == page(hv.load(path)._data)

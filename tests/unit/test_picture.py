@@ -14,8 +14,7 @@ import pytest
 import torch
 import torchviz
 from PIL import Image
-from scenes import Scene, accumulator, c_hook, chain, hook_everything, leaf, recorded, scene, silent
-from shown import shown_steps
+from scenes import Scene, accumulator, chain, hook_everything, leaf, recorded, scene, silent
 
 import hookviz as hv
 from hookviz.picture.rasterizer import render_png
@@ -106,21 +105,7 @@ def test_render_accepts_a_graph_of_torchviz() -> None:
     assert "image/svg+xml" in rendered._repr_mimebundle_()
 
 
-def test_render_does_not_change_the_given_graph() -> None:
-    drawing = graphviz.Digraph("g", comment="mine", graph_attr={"rankdir": "LR"}, strict=True, engine="neato")
-    drawing.node("a & b")
-    before = drawing.source
-    rendered = hv.render(drawing)
-    rendered.node("another")
-    assert drawing.source == before
-    assert rendered.engine == "neato"
-    assert "a & b" in texts(rendered)
-
-
-@pytest.mark.parametrize(
-    ("format", "beginning"),
-    [("svg", b"<?xml"), ("png", b"\x89PNG"), ("dot", b"digraph")],
-)
+@pytest.mark.parametrize(("format", "beginning"), [("png", b"\x89PNG"), ("dot", b"digraph")])
 def test_a_graph_of_a_user_is_written_in_the_formats_of_graphviz(format: str, beginning: bytes, tmp_path: Path) -> None:
     rendered = hv.render(graphviz.Digraph("g", body=["a -> b\n"]))
     assert rendered.pipe(format).startswith(beginning)
@@ -166,23 +151,6 @@ def test_a_step_shows_past_values_and_hides_future_ones(trace: hv.Trace) -> None
     assert all(text in shown[3] for text in ("1 → 2", "12 → 112", "8 → 10", "10 = 10", ".grad = 30", ".grad = 20"))
 
 
-def test_an_aliased_edit_is_shown_on_the_arrow_before_the_gradient_arrives() -> None:
-    def in_place(grad: torch.Tensor) -> None:
-        grad *= 100
-
-    tensors = scene(torch.add)
-    tensors.d.register_hook(in_place)
-    with hv.record(names=tensors._asdict()) as trace:
-        tensors.e.backward()
-    kinds = [step.kind for step in trace.steps if step.on == "c"]
-    assert kinds[:2] == ["aliased", "arrive"]
-    (aliased_step,) = (step for step in trace.steps if step.kind == "aliased")
-    assert "1 → 100" in texts(trace.figure(aliased_step.index), hidden=False)
-    cause = trace._data.rows[aliased_step.row.cause or 0]
-    assert f"n{cause.node}-p{cause.hook}" in shown_steps(trace.content())[aliased_step.index]["on"]
-    assert trace.steps[aliased_step.index + 1].sentence == "The gradient 100 arrives at c."
-
-
 # -- stable layout
 
 
@@ -198,30 +166,9 @@ def test_the_layout_is_the_same_at_every_step(trace: hv.Trace, tensors: bool) ->
     assert all(outlines(trace.figure(step, tensors=tensors)) == first for step in range(1, len(trace.steps)))
 
 
-def test_the_layout_is_the_same_when_gradient_texts_grow() -> None:
-    x = torch.linspace(0.1, 0.9, 6).requires_grad_()
-    y = (x * x).exp()
-    x.register_hook(lambda grad: grad * 1e10)
-    y.retain_grad()
-    handle = y.register_hook(c_hook)
-    y.register_hook(lambda grad: handle.remove())
-    with hv.record() as trace:
-        z = y.sum()
-        z.backward(retain_graph=True)
-        z.backward()
-    for pass_id in (0, 1):
-        steps = [step.index for step in trace.steps if step.pass_id == pass_id]
-        first, *other_outlines = (outlines(trace.figure(step)) for step in steps)
-        assert all(other == first for other in other_outlines)
-
-
 # -- unusual names
 
-NAMES = [
-    "'\"", "</script><script>", "&amp; & &lt; &#0; &nope;", "\\", "\\N \\l \\n \\G", "a\nb",
-    "\u202eright to \u2066left\u2069",
-    "\x00\x07\x1b[31m", "损失😀", "{a|b} %", "]]> <!-- -->", "n0", "\ufffe\u00ada\u2028b", " lead",
-]  # fmt: skip
+NAMES = ["</script><script>", "'\" &amp; &nope;", "\u202eright to \u2066left\u2069", "\x00\x1b[31m", "损失😀"]
 
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)

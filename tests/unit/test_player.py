@@ -7,14 +7,12 @@ from typing import Any
 import anywidget
 import pytest
 import torch
-from scenes import c_hook, chain, leaf, recorded
-from shown import shown_steps, unpack_chunk
+from scenes import c_hook, recorded
+from shown import shown_steps
 
 import hookviz as hv
-from hookviz.picture import element_ids as ids
 from hookviz.player.compression import unpack
 from hookviz.player.payload import INITIAL
-from hookviz.player.scene_views import MAX_LAYER_BOXES
 from hookviz.player.widget import Player
 from tests.requirements import needs_saved_tensors
 
@@ -70,30 +68,6 @@ def layer_of(player: Player) -> str:
     return str(svg)
 
 
-def test_the_arrows_of_a_view_name_the_boxes_between_which_gradients_are_sent(player: Player) -> None:
-    trace, view = recorded(), unpack_chunk(player.content, "0/")
-    sent = {(ids.box_id("node", start), ids.box_id("node", end)) for (start, _), (end, _) in trace._data.edges.items()}
-    assert {*view["arrows"].values()} == sent
-    assert {*view["arrows"]} <= ids_in(player.content["svgs"][0])
-
-
-def test_the_layer_of_tensors_contains_every_id_marked_by_the_frames(player: Player) -> None:
-    texts = "".join(ET.fromstring(layer_of(player)).itertext())
-    assert texts.count("pre-hooks: ") == texts.count("is_leaf") == 5
-    shown = ids_in(layer_of(player))
-    for step in shown_steps(player.content):
-        assert set(step["on"]) <= shown
-        # There, a node's gradient is shown on arrows and pins only.
-        assert {spot for spot in step["texts"] if spot != ids.part_id("gradient", spot.partition("-")[0])} <= shown
-
-
-def test_a_large_graph_has_no_layer_of_tensors() -> None:
-    end = chain(MAX_LAYER_BOXES)
-    with hv.record() as trace:
-        end.backward()
-    assert trace.content()["layers"] == ""
-
-
 def test_a_hook_frame_shows_source_and_registration(player: Player) -> None:
     frame = shown_steps(player.content)[8]
     hook = player.hooks[frame["hook"]]
@@ -106,13 +80,6 @@ def test_a_hook_frame_shows_source_and_registration(player: Player) -> None:
         c_hook.__code__.co_firstlineno,
         c_hook.__code__.co_firstlineno + 1,
     )
-
-
-def test_a_compute_frame_lists_the_sent_gradients(player: Player) -> None:
-    frame = shown_steps(player.content)[3]
-    assert (frame["before"], frame["after"]) == ("2", None)
-    assert [card["label"] for card in frame["cards"]] == ["takes", "sends"]
-    assert frame["gradients"] == [["to c", "8"], ["to d", "12"]]
 
 
 @needs_saved_tensors
@@ -143,19 +110,6 @@ def test_the_table_of_firings_has_step_hook_tensor_and_change(player: Player) ->
 def test_an_empty_trace_has_a_text_representation_only() -> None:
     (text,) = hv.Trace()._repr_mimebundle_().items()
     assert text[0] == "text/plain" and text[1].startswith("Nothing was recorded")
-
-
-def test_an_unobserved_trace_shows_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.autograd.graph.MAX_DEPTH", 3)
-    x = leaf(1.0)
-    y = (x + 1 + 1 + 1 + 1).sin()
-    with pytest.warns(hv.HookvizWarning), hv.record() as trace:
-        y.backward()
-    mimebundle = trace._repr_mimebundle_()
-    assert "more than 3 nodes in a row" in mimebundle["text/plain"]
-    player = trace.player()
-    first, notes = shown_steps(player.content)[0], player.content["notes"]
-    assert first["kind"] == "unobserved" and [first["sentence"]] == notes
 
 
 def test_nan_and_inf_are_sent_as_text() -> None:

@@ -1,6 +1,5 @@
 """Prediction questions: at which steps they are asked, and the reasons given for wrong answers."""
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,6 @@ from scenes import Net, leaf, plain, recorded, scene, silent
 from shown import overview, shown_steps
 
 import hookviz as hv
-from tests.requirements import needs_saved_tensors
 from tests.unit.test_whatif import a_to_e
 
 Question = dict[str, Any]
@@ -100,34 +98,15 @@ def test_the_reason_states_that_the_newest_ready_node_runs_first() -> None:
     assert reason_for(question, "① h on old").endswith("the node that the forward pass created last runs first.")
 
 
-@needs_saved_tensors
-def test_there_are_at_most_six_choices_including_the_right_one() -> None:
-    y = leaf(1.0)
-    for _ in range(12):
-        y = y.sin()
-        y.register_hook(silent("h"))
-    with hv.record() as trace:
-        y.backward()
-    choices = [question for question in questions_of(trace).values() if "choices" in question]
-    assert len(choices) >= 5
-    for question in choices:
-        assert len(set(question["choices"])) == len(question["choices"]) == len(question["reasons"]) == 6
-        assert [reason == "" for reason in question["reasons"]].index(True) == question["right"]
-
-
 # -- kinds of values
 
 
 @pytest.mark.parametrize(
     ("hook", "values", "answer"),
     [
-        (lambda grad: grad * -0.0, (3.0,), "-0"),
-        (lambda grad: grad * math.nan, (3.0,), "nan"),
         (lambda grad: grad / -0.0, (3.0,), "-inf"),
         (lambda grad: grad / 3, (1.0,), "0.333333"),
-        (lambda grad: grad * 2, (1.0, 2.0, 4.0), "2, 4, 8"),
         (lambda grad: None, (1.0, 2.0, 3.0, 4.0), "1, 2, 3, 4"),
-        (lambda grad: grad.mul_(10) and None, (1.5,), "15"),
     ],
 )
 def test_small_values_are_asked_for_as_numbers(
@@ -142,17 +121,11 @@ def double_in_place(grad: torch.Tensor) -> None:
     grad *= 2
 
 
-@pytest.mark.parametrize(("hook", "right"), [(lambda grad: None, 0), (double_in_place, 1), (lambda grad: grad * 2, 2)])
-def test_for_many_numbers_the_question_is_about_the_effect(hook: Callable[[torch.Tensor], Any], right: int) -> None:
-    question = only_question(run_with_hook(hook, *range(1, 6)))
+def test_for_many_numbers_the_question_is_about_the_effect() -> None:
+    question = only_question(run_with_hook(double_in_place, *range(1, 6)))
     assert question["choices"] == ["keeps it", "edits it in place", "replaces it"]
-    assert (question["right"], "hook" in question) == (right, True)
-    reasons = [
-        "It does not leave the value unchanged.",
-        "It does not write into the tensor that it receives.",
-        "It does not return another tensor.",
-    ]
-    assert question["reasons"] == ["" if index == right else reason for index, reason in enumerate(reasons)]
+    assert question["right"] == 1
+    assert question["reasons"] == ["It does not leave the value unchanged.", "", "It does not return another tensor."]
 
 
 def test_inputs_and_outputs_of_modules_are_asked_for() -> None:
@@ -173,8 +146,6 @@ def test_inputs_and_outputs_of_modules_are_asked_for() -> None:
     assert reason == "That hook runs later: it waits for the output of net.l2."
     assert "net.l2 has computed 220. What comes out?" in last_question["text"] and last_question["answer"] == "219"
     assert reason_for(last_question, "110") == "110 is what λ output * 5 on net.l1 makes of 22."
-    assert reason_for(last_question, "22") == "22 is the output of net.l1."
-    assert reason_for(last_question, "1") == "1 is the input of net.l1."
 
 
 def test_backward_hooks_of_modules_are_asked_about() -> None:
@@ -213,36 +184,6 @@ def test_a_node_with_only_one_possible_answer_is_not_asked_about() -> None:
     with hv.record() as trace:
         (x + x).backward()  # a gradient of 1 arrives, and 1 is sent to each input
     assert questions_of(trace) == {}
-    with hv.record() as vector_trace:
-        (leaf(1.0, 2.0) * 2).sum().backward()
-    assert questions_of(vector_trace) == {}
-
-
-def test_the_number_of_questions_about_nodes_is_limited() -> None:
-    y = leaf(1.0)
-    for _ in range(101):
-        y = y * 1.01
-    with hv.record() as trace:
-        y.backward()
-    assert len(questions_of(trace)) == 100
-
-
-def test_complex_values_are_not_asked_for_as_numbers() -> None:
-    x = torch.tensor(1 + 2j, requires_grad=True)
-    with x.register_hook(lambda grad: grad * 2), hv.record() as trace:
-        (x * x).abs().backward()
-    assert "answer" not in only_question(trace)
-
-
-# -- in the player
-
-
-def test_no_answer_is_shown_before_its_step() -> None:
-    frames = shown_steps(recorded().player().content)
-    for index in (1, 8, 9):
-        answers = {frames[index]["ask"]["answer"]}
-        shown = [text for frame in frames[:index] for text in frame["texts"].values()]
-        assert index == 9 or not answers & set(shown)
 
 
 # -- a what-if: hooks that are off
@@ -273,16 +214,3 @@ def test_a_switched_off_hook_is_asked_about_before_the_first_step_that_differs()
     assert reason_for(first, "16") == "16 is b.grad."
     assert reason_for(second, "20") == "20 is b.grad with c_hook on."
     assert "24" not in dict(first["mistakes"])
-
-
-def test_the_answers_are_the_gradients_of_fresh_runs() -> None:
-    [questions] = questions_without(0, 3).values()
-    fresh = a_to_e(on=(False, True, True, False))
-    assert [float(question["answer"]) for question in questions] == [fresh[name].grad.item() for name in "ab"]  # type: ignore[union-attr]
-    assert questions[0]["text"] == "c_hook, times_two are off. What is a.grad now?"
-
-
-def test_gradients_that_do_not_differ_are_not_asked_for() -> None:
-    [[question]] = questions_without(2).values()
-    assert question["text"] == "plus_hundred is off. What is d.grad now?"
-    assert question["answer"] == "12"

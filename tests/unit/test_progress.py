@@ -9,10 +9,8 @@ import IPython.display
 import pytest
 import torch
 
-import hookviz as hv
 from hookviz.support import progress as progress_module
 from hookviz.what_if import whatif
-from tests.unit.test_whatif import a_to_e
 
 
 class FakeTerminal(io.StringIO):
@@ -28,14 +26,6 @@ def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_module, "INTERVAL", 0)
 
 
-@pytest.fixture
-def lines(no_delay: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a notebook shows, one line in place of the other."""
-    lines: list[str] = []
-    monkeypatch.setattr(progress_module, "_make_notebook_line", lambda: lines.append)
-    return lines
-
-
 def run_once() -> None:
     x = torch.tensor(3.0, requires_grad=True)
     x.register_hook(lambda grad: grad * 10)
@@ -49,48 +39,6 @@ def test_a_terminal_shows_one_line_and_clears_it(no_delay: None, monkeypatch: py
     output = terminal.getvalue()
     assert "2 of 2" in output and "\n" not in output
     assert output.split("\r")[-2:] == [" " * max(map(len, output.split("\r"))), ""]
-
-
-def test_an_interrupt_clears_the_line(lines: list[str]) -> None:
-    runs: list[None] = []
-
-    def interrupt_the_third_run() -> None:
-        a_to_e()
-        runs.append(None)
-        if len(runs) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        whatif(interrupt_the_third_run)
-    assert without_bars(lines) == WHATIF_LINES[:1] and lines[-1] == ""
-
-
-WHATIF_LINES = [
-    *(f"Recording the run with different hooks off: {n} of 16" for n in range(2, 17)),
-    *(f"Preparing the player: {n} of 16" for n in range(1, 17)),
-]
-
-
-def without_bars(lines: list[str]) -> list[str]:
-    """The lines without their bars."""
-    return [" ".join(line.split()[: line.split().index("of") + 2]) for line in lines if line]
-
-
-def test_a_what_if_counts_its_runs_and_then_the_parts_of_the_player(lines: list[str]) -> None:
-    whatif(a_to_e).content()
-    assert without_bars(lines) == WHATIF_LINES
-    assert lines.count("") == 2 and lines[-1] == ""
-
-
-def test_large_graphs_show_progress(lines: list[str]) -> None:
-    y = x = torch.tensor(3.0, requires_grad=True)
-    for _ in range(3):
-        y = y * 2
-    hv.hooks(x * y)
-    labels = [line.rpartition(" of ")[0] for line in without_bars(lines)]
-    assert {line.rpartition(": ")[0] for line in labels} == {"Looking for hooks on nodes"}
-    counts = [line.split(": ")[1].split(" of ") for line in without_bars(lines)]
-    assert sum(finished == total for finished, total in counts) >= 1 and lines[-1] == ""
 
 
 class Notebook:

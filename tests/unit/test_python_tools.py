@@ -1,13 +1,10 @@
-"""A debugger, a measurer of coverage and a profiler of Python change no trace."""
+"""A debugger and a profiler of Python change no trace."""
 
 import cProfile
 import io
 import pdb
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 import torch
@@ -39,27 +36,12 @@ def debug(record: Record) -> tuple[hv.Trace, str]:
     return debugger.runcall(record), said.getvalue()
 
 
-def measure_coverage(record: Record) -> tuple[hv.Trace, str]:
-    lines = set()
-
-    def note(frame: FrameType, event: str, _: Any) -> Any:
-        lines.add((frame.f_code.co_name, event))
-        return note
-
-    before = sys.gettrace()
-    sys.settrace(note)
-    try:
-        return record(), str(lines)
-    finally:
-        sys.settrace(before)
-
-
 def profile(record: Record) -> tuple[hv.Trace, str]:
     profiler = cProfile.Profile()
     return profiler.runcall(record), str([entry.code for entry in profiler.getstats()])
 
 
-@pytest.mark.parametrize("watch", [debug, measure_coverage, profile])
+@pytest.mark.parametrize("watch", [debug, profile])
 def test_tool_of_python_changes_no_trace(watch: Callable[[Record], tuple[hv.Trace, str]]) -> None:
     watched, said = watch(record)
     assert "backward" in said, "the tool saw the program"

@@ -1,17 +1,13 @@
 """A call that checkpointing makes again stands below its first run, and says so; its hooks are those that can fire."""
 
-from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
-from hookviz.picture.pass_pictures import PassPictures
 from hookviz.picture.scene import Scene
-from hookviz.picture.visible_graph import make_visible_graph
 
 
 class Checkpointed(nn.Module):
@@ -65,30 +61,3 @@ def test_of_a_module_that_is_called_twice_each_call_has_its_own_second_run() -> 
     scene = Scene.from_trace(data)
     joined = {numbers[int(first[1:])]: numbers[int(second[1:])] for first, second in scene.second_runs.items()}
     assert joined == {1: 4, 2: 3}  # backward needs the last call first
-
-
-@pytest.mark.parametrize(("count", "layers", "pairs_shown"), [(2, 10, 2), (12, 3, 1)])
-def test_closed_boxes_and_stacks_are_paired_as_well(count: int, layers: int, pairs_shown: int) -> None:
-    blocks = [nn.Sequential(*(make_block() for _ in range(layers))) for _ in range(count)]
-    pictures = PassPictures(make_visible_graph(record(Checkpointed(*blocks))._data, 0))
-    scenes = map(pictures.scene, pictures.views.list_views())
-    outer = max(scenes, key=lambda scene: len(scene.second_runs))
-    assert len(outer.second_runs) == pairs_shown
-    second_ids = {*outer.second_runs.values()}
-    assert all(box.is_recomputed for box in outer.group_boxes if box.id in second_ids)
-
-
-def hooks_of(scene: Scene, is_recomputed: Callable[[int], bool]) -> set[str]:
-    rows = scene.trace.hook_rows
-    boxes = (box for call, box in scene.calls.items() if is_recomputed(call))
-    return {rows[pin.hook].kind for box in boxes for pin in box.pins if pin.hook is not None}
-
-
-@pytest.mark.parametrize("use_reentrant", [False, True])
-def test_a_backward_hook_has_its_pin_at_the_run_that_made_the_graph(use_reentrant: bool) -> None:
-    data = record(Checkpointed(make_block(), use_reentrant=use_reentrant))._data
-    scenes = [Scene.from_trace(data, pass_id) for pass_id in range(len(data.roots))]
-    again = set[str]().union(*(hooks_of(scene, lambda call: data.calls[call].recomputed) for scene in scenes))
-    first = set[str]().union(*(hooks_of(scene, lambda call: not data.calls[call].recomputed) for scene in scenes))
-    both = {"forward_hook", "full_backward_hook"}
-    assert (first, again) == (({"forward_hook"}, both) if use_reentrant else (both, {"forward_hook"}))

@@ -6,7 +6,6 @@ import os
 import re
 import zlib
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,22 +142,6 @@ def test_the_location_of_a_custom_backward_is_redacted_with_the_source() -> None
     text = page_and_unpacked_parts(page(trace._data, source=False))
     assert "the file and line of its backward are left out of this page" in text
     assert markers_in(text, ["test_redaction"]) == []
-
-
-def test_redaction_options_must_be_true_or_false(trace: hv.Trace, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="values is either True or False; this is a str"):
-        trace.to_html(tmp_path / "page.html", values="no")  # type: ignore[arg-type]
-    assert not any(tmp_path.iterdir())
-
-
-def test_a_lambda_in_a_partial_keeps_its_brackets() -> None:
-    x = torch.tensor(2.0, requires_grad=True)
-    x.register_hook(partial(lambda k, grad: grad * k, 2))
-    x.register_hook(partial(partial(lambda j, k, grad: grad * (j + k), 2), 3))
-    with hv.record() as trace:
-        (x * x).backward()
-    redacted = redact(trace._data, source=False)
-    assert [row.name for row in redacted.hook_rows] == ["partial(lambda)"] * 2
 
 
 def test_errors_that_ended_a_pass_or_the_recording_stay_without_their_messages() -> None:

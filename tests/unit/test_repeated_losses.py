@@ -68,52 +68,6 @@ def test_a_sum_of_losses_with_the_graphs_of_earlier_steps_is_a_warning() -> None
     assert list_kinds(sum_losses(detach=True)) == []
 
 
-def combine_by_hand(*, by_hand: bool) -> hv.Trace:
-    """Take the gradient of a second loss as the difference of two passes; or clip the sum of both."""
-    net = small_net()
-    sgd = SGD(net.parameters(), lr=0.01)
-    with hv.record(net) as trace:
-        for _ in range(2):
-            sgd.zero_grad()
-            fit = net(X).square().mean()
-            fit.backward(retain_graph=True)
-            kept = [parameter.grad.clone() for parameter in net.parameters() if parameter.grad is not None]
-            (fit + 0.1 * net(X).abs().mean()).backward()
-            for parameter, first in zip(net.parameters(), kept, strict=True) if by_hand else ():
-                assert parameter.grad is not None
-                parameter.grad = first + (parameter.grad - 2 * first).clamp(-0.01, 0.01)
-            nn.utils.clip_grad_norm_(net.parameters(), 0.1)
-            sgd.step()
-    return trace
-
-
-def test_gradients_that_were_taken_apart_again_count_once() -> None:
-    assert list_kinds(combine_by_hand(by_hand=False)) == ["repeated_loss"]
-    assert list_kinds(combine_by_hand(by_hand=True)) == []
-
-
-def step_in_turns(*, clear: bool) -> hv.Trace:
-    """Take a step of each half after a pass of its own; the second pass goes through the loss of the first again."""
-    first, second = nn.Linear(4, 2), nn.Linear(2, 1)
-    optimizers = SGD(first.parameters(), lr=0.01), SGD(second.parameters(), lr=0.01)
-    with hv.record() as trace:
-        for _ in range(3):
-            if clear:
-                optimizers[0].zero_grad()
-            fit = second(first(X)).square().mean()
-            fit.backward(retain_graph=True)
-            optimizers[0].step()
-            optimizers[1].zero_grad()
-            (fit + second.weight.abs().sum()).backward()
-            optimizers[1].step()
-    return trace
-
-
-def test_gradients_that_are_cleared_before_the_next_step_do_not_count_again() -> None:
-    assert "repeated_loss" in list_kinds(step_in_turns(clear=False))
-    assert list_kinds(step_in_turns(clear=True)) == []
-
-
 def train_adversaries(*, detach: bool) -> hv.Trace:
     maker, judge = nn.Linear(2, 2), nn.Linear(2, 1)
     first, second = SGD(judge.parameters(), lr=0.1), SGD(maker.parameters(), lr=0.1)
@@ -135,22 +89,3 @@ def test_gradients_of_the_pass_of_another_optimizer_are_likely_a_mistake() -> No
     assert "after which first took its step, also wrote gradients of maker.weight" in finding.sentence
     assert read_line(finding).startswith("judge(made.detach()")
     assert list_kinds(train_adversaries(detach=True)) == []
-
-
-def test_a_part_that_two_losses_train_is_a_remark() -> None:
-    trunk, heads = nn.Linear(2, 2), [nn.Linear(2, 1), nn.Linear(2, 1)]
-    own = SGD(trunk.parameters(), lr=0.1)
-    one, other = (SGD(head.parameters(), lr=0.1) for head in heads)
-    with hv.record() as trace:
-        for _ in range(3):
-            own.zero_grad()
-            one.zero_grad()
-            heads[0](trunk(torch.ones(2, 2))).mean().backward()
-            one.step()
-            other.zero_grad()
-            heads[1](trunk(torch.ones(2, 2))).square().mean().backward()
-            other.step()
-            own.step()
-    (finding,) = trace.findings
-    assert (finding.kind, finding.severity) == ("not_zeroed", "remark")
-    assert finding.advice.startswith("If they should not learn from the first pass")

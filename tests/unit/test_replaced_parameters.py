@@ -1,8 +1,11 @@
-"""A hook on a parameter that was replaced is a finding with the line that replaces it."""
+"""A hook on a parameter that was replaced is a finding with the line that does it; parameters may also take turns."""
+
+from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.func import functional_call
 
 import hookviz as hv
 
@@ -41,63 +44,6 @@ def test_a_parameter_that_was_replaced_after_its_hook_is_named_with_the_line_tha
     assert list(reset_scale(in_place=True).findings) == []
 
 
-class Tuned(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tune = nn.Parameter(torch.ones(4))
-        self.tune.register_hook(lambda grad: grad * 0.5)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.tune
-
-
-class Trainer:
-    def __init__(self) -> None:
-        self.net = Tuned()
-
-    def start(self) -> None:
-        self.net.tune = nn.Parameter(torch.full((4,), 0.25))
-
-
-def test_a_parameter_that_is_replaced_from_outside_is_named_too() -> None:
-    with hv.record() as trace:
-        trainer = Trainer()
-        trainer.start()
-        trainer.net(torch.ones(2, 4)).sum().backward()
-    (finding,) = trace.findings
-    assert finding.line_role == "replaces" and "It was registered on self.tune (" in finding.cause
-
-
-class Gained(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.gain = nn.Parameter(torch.ones(4))
-        self.gain.register_hook(lambda grad: grad * 0.5)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.gain
-
-
-class Regained(nn.Module):
-    def reset(self) -> None:
-        self.gain = nn.Parameter(torch.full((4,), 0.5))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x + self.gain
-
-
-def test_an_attribute_of_another_class_does_not_take_the_place_of_a_parameter() -> None:
-    def make() -> Regained:
-        Gained()
-        return Regained()
-
-    with hv.record() as trace:
-        net = make()
-        net.reset()
-        net(torch.ones(2, 4)).sum().backward()
-    assert all("another tensor" not in finding.cause for finding in trace.findings)
-
-
 @pytest.mark.parametrize("trains_new", [True, False])
 def test_no_gradient_is_missing_under_the_name_of_a_parameter_that_gets_one(trains_new: bool) -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 3))
@@ -108,3 +54,44 @@ def test_no_gradient_is_missing_under_the_name_of_a_parameter_that_gets_one(trai
         (net[1](first) if trains_new else first).sum().backward()
     names = {name for finding in trace.findings if finding.kind == "cut" for name in finding.parameters}
     assert names == (set() if trains_new else {"net.1.weight", "net.1.bias"})
+
+
+# -- parameters that take turns in one module, as in functional_call
+
+
+class Learner:
+    """Adapts fast weights, which are parameters of their own, in each task."""
+
+    def __init__(self) -> None:
+        self.model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+
+    def list_losses(self, *, detached: bool) -> list[Tensor]:
+        """Return the loss of each of three tasks; ``detached``: no fast weight of the first layer gets a gradient."""
+        losses: list[Tensor] = []
+        x = torch.ones(4, 2)
+        for _ in range(3):
+            fast: dict[str, Any] = {
+                name: nn.Parameter(one.detach() + 0.1) for name, one in self.model.named_parameters()
+            }
+            functional_call(self.model, fast, (x,)).sum().detach()
+            first = {name: one.detach() if detached else one for name, one in fast.items() if name.startswith("0")}
+            losses.append(functional_call(self.model, {**fast, **first}, (x,)).square().mean())
+        return losses
+
+
+def list_missing(*, detached: bool) -> list[str]:
+    """Return what is said of parameters without a gradient."""
+    learner = Learner()
+    with hv.record() as trace:
+        learner.model(torch.ones(4, 2))
+        for loss in learner.list_losses(detached=detached):
+            loss.backward()
+    return [name for finding in trace.findings if finding.kind == "cut" for name in finding.parameters]
+
+
+def test_fast_weights_with_gradients_speak_for_the_parameters_of_their_module() -> None:
+    assert list_missing(detached=False) == []
+
+
+def test_fast_weights_without_gradients_are_named_once() -> None:
+    assert list_missing(detached=True) == ["learner.model.0.weight", "learner.model.0.bias"]

@@ -24,10 +24,6 @@ def add_noise(_module: nn.Module, args: tuple[Tensor, ...]) -> None:
         x = x + torch.ones(())
 
 
-def clamp_gradient(grad: Tensor) -> None:
-    grad.clamp(-0.1, 0.1)
-
-
 def scale_output(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = torch.mul(output, 2)
 
@@ -40,14 +36,6 @@ def flip(_module: nn.Module, _args: Any, output: Tensor) -> None:
     flipped = tuple(-row if row.dim() else row for row in output)  # noqa: F841
 
 
-def count(_module: nn.Module, _args: Any, output: Tensor) -> None:
-    size = output.shape[0] * output.shape[1]  # noqa: F841
-
-
-def keep_twice(_module: nn.Module, _args: Any, output: Tensor) -> None:
-    scaled = SEEN[:] = output * 2  # noqa: F841
-
-
 def drop_in_place(_module: nn.Module, _args: Any, output: Tensor) -> None:
     output = nn.functional.dropout(output, 0.0, inplace=True)
 
@@ -56,27 +44,10 @@ def clamp_in_place(grad: Tensor) -> None:
     grad.clamp_(-0.1, 0.1)
 
 
-def cast_the_module(module: nn.Module, _args: Any, _output: Tensor) -> None:
-    module.to(torch.float32)
-
-
-def add_to_a_default(_module: nn.Module, _args: Any, output: Tensor, seen: set[int] = set()) -> None:  # noqa: B006
-    seen.add(output.numel())
-
-
 # fmt: off
 def keep_on_one_line(_module: nn.Module, _args: Any, output: Tensor) -> None: output = output * 2; SEEN.append(output)  # noqa: E702
 
-
-def scale_on_one_line(_module: nn.Module, _args: Any, output: Tensor) -> None: SEEN.append(1); output = output * 2  # noqa: E702
 # fmt: on
-
-
-def try_whether_shapes_fit(_module: nn.Module, _args: Any, output: Tensor) -> None:
-    try:
-        output + 1
-    except RuntimeError:
-        SEEN.append(output)
 
 
 def return_doubled(grad: Tensor) -> Tensor:
@@ -106,10 +77,8 @@ def list_kinds(trace: hv.Trace) -> list[str]:
     ("hook", "code"),
     [
         (add_noise, "x = x + torch.ones(())"),
-        (clamp_gradient, "grad.clamp(-0.1, 0.1)"),
         (scale_output, "output = torch.mul(output, 2)"),
         (scale_gradient, "grad * 0.1"),
-        (scale_on_one_line, ""),
         (flip, "flipped = tuple(-row if row.dim() else row for row in output)  # noqa: F841"),
     ],
 )
@@ -123,8 +92,7 @@ def test_a_new_value_that_a_hook_does_not_return_is_a_warning_with_its_line(hook
 @pytest.mark.parametrize(
     "hook",
     [
-        *(count, keep_twice, drop_in_place, clamp_in_place, return_doubled),
-        *(cast_the_module, add_to_a_default, keep_on_one_line, try_whether_shapes_fit),
+        *(drop_in_place, clamp_in_place, return_doubled, keep_on_one_line),
     ],
 )
 def test_hooks_that_use_or_return_what_they_compute_are_healthy(hook: Any) -> None:

@@ -1,11 +1,6 @@
 """Long pictures in rows, arrows that are level with the gates of frames, and values beside arrows."""
 
-from itertools import combinations
-
-import pytest
-
-from hookviz.picture import layered_layout
-from hookviz.picture.layered_layout import Boxes, Edge, Placement, Size, place_boxes, sample_curve
+from hookviz.picture.layered_layout import Boxes, Edge, Placement, Size, place_boxes
 from hookviz.picture.row_wrapping import wrap_rows
 
 
@@ -30,50 +25,3 @@ def test_a_box_without_arrows_before_the_others_has_no_row_of_its_own() -> None:
     (network, optimizer, _loss) = wrap(sizes, edges).centres
     assert network[0] - optimizer[0] < 700
     assert abs(network[1] - optimizer[1]) < 70
-
-
-def test_values_of_arrows_that_start_together_in_another_row_do_not_lie_on_each_other() -> None:
-    label = Size(40, 20)
-    sizes = (Size(500, 60), *(Size(500, 60),) * 5, Size(200, 60), Size(200, 60))
-    edges = [Edge(number, number + 1) for number in range(5)] + [Edge(5, 6, label), Edge(5, 7, label)]
-    placement = wrap(sizes, tuple(edges))
-    (x, y), (other_x, other_y) = placement.labels[-2:]
-    assert abs(x - other_x) >= label.width or abs(y - other_y) >= label.height
-
-
-@pytest.mark.parametrize("end_offset", [-60.0, 75.0])
-@pytest.mark.parametrize("asks_graphviz", [True, False])
-def test_an_arrow_ends_at_the_gate_of_a_frame(
-    asks_graphviz: bool, end_offset: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two boxes send to a frame, so that the layout is no chain."""
-    if not asks_graphviz:
-        monkeypatch.setattr(layered_layout, "_ask_graphviz", lambda boxes: None)
-    sizes = (Size(80, 40), Size(80, 40), Size(300, 200))
-    edges = tuple(Edge(start, 2, end_offset=end_offset) for start in (0, 1))
-    place_boxes.cache_clear()
-    placement = place_boxes(Boxes(sizes, edges, "left"))
-    x, y = placement.centres[2]
-    assert [curve[-1] for curve in placement.curves] == [pytest.approx((x + 150, y + end_offset), abs=0.6)] * 2
-    assert all(curve[0][0] > curve[-1][0] for curve in placement.curves)
-    place_boxes.cache_clear()
-
-
-def test_boxes_of_a_chain_stand_so_that_arrows_are_level() -> None:
-    sizes = (Size(80, 40), Size(300, 200), Size(80, 40))
-    edges = (Edge(0, 1, end_offset=80), Edge(1, 2, start_offset=-80))
-    placement = place_boxes(Boxes(sizes, edges, "left"))
-    assert all(curve[0][1] == curve[-1][1] for curve in placement.curves)
-    assert placement.size == Size(80 + 32 + 300 + 32 + 80, 200)
-
-
-def test_values_of_steep_arrows_are_beside_all_lines_and_boxes_and_each_other() -> None:
-    box, label = Size(180, 60), Size(110, 20)
-    edges = (Edge(0, 1, label), Edge(0, 2, label), Edge(4, 0), Edge(4, 1), Edge(4, 2), Edge(0, 3, label))
-    placement = place_boxes(Boxes((box, box, box, Size(250, 40), Size(1, 1)), edges, "left"))
-    places = [placement.labels[index] for index, edge in enumerate(edges) if edge.label.width]
-    for x, y in places:
-        for curve in placement.curves:
-            assert not [at for at in sample_curve(curve) if abs(at[0] - x) < 54 and abs(at[1] - y) < 6]
-    for one, other in combinations(places, 2):
-        assert abs(one[0] - other[0]) >= 110 or abs(one[1] - other[1]) >= 15

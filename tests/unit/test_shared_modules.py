@@ -3,14 +3,12 @@
 from typing import Any
 
 import torch
-from shown import content_of
 from torch import Tensor, nn
 
 import hookviz as hv
-from hookviz.picture.figure import draw_for_player
 from hookviz.picture.scene import Scene
 from hookviz.picture.shared_modules import SharedModule, SharedModules
-from tests.picture_faults import PicturePlan, find_faults
+from tests.picture_faults import PicturePlan
 
 
 class Siamese(nn.Module):
@@ -65,33 +63,11 @@ def test_a_module_with_two_inputs_of_its_own_is_one_frame_with_its_calls_and_par
     assert head.split() == ["net.encoder", "Sequential", "·", "2", "calls"]
 
 
-def test_gradients_of_parameters_leave_a_module_beside_the_hooks_at_its_inputs() -> None:
-    trace = record_siamese()
-    scene = Scene.from_trace(trace._data)
-    svg = draw_for_player(scene).svg
-    assert find_faults(svg, scene) == []
-    plan, (encoder,) = PicturePlan(svg), shared_of(trace)
-    plate = plan.areas[f"{encoder.calls[1]}-f"]
-
-    def passes_hook(arrow_id: str) -> bool:
-        return any(x < plate.left and plate.top < y < plate.bottom for x, y in plan.arrows[arrow_id])
-
-    to_leaves = [arrow for arrow in scene.all_arrows if arrow.end in encoder.leaves]
-    to_inputs = [arrow for arrow in scene.arrows.values() if arrow.end not in encoder.leaves]
-    assert len(to_leaves) == 8 and any(passes_hook(arrow.id) for arrow in to_inputs)
-
-
 def test_a_module_whose_output_comes_back_through_other_boxes_is_drawn_at_each_call() -> None:
     trace = record(Again(), torch.ones(2, 2))
     assert shared_of(trace) == []
     names = [box.name for box in Scene.from_trace(trace._data).calls.values()]
     assert names == ["net", "net.fc (call 1)", "net.fc (call 2)"]
-
-
-def test_calls_that_follow_one_another_are_one_module() -> None:
-    cell = nn.Linear(2, 2)
-    (shared,) = shared_of(record(nn.Sequential(cell, cell, cell, nn.Linear(2, 1)), torch.ones(1, 2)))
-    assert (shared.name, len(shared.calls)) == ("net.0", 3)
 
 
 def test_a_module_without_parameters_and_hooks_has_no_frame_around_its_calls() -> None:
@@ -101,17 +77,3 @@ def test_a_module_without_parameters_and_hooks_has_no_frame_around_its_calls() -
         x = torch.ones(1, 2)
         (act(net["a"](x)) + act(net["b"](x))).sum().backward()
     assert shared_of(trace) == []
-
-
-def test_the_player_of_a_large_network_draws_a_module_once_as_well() -> None:
-    class Twins(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.deep = nn.Sequential(*[nn.Sequential(nn.Linear(2, 2), nn.Tanh()) for _ in range(15)])
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.deep(x) + self.deep(-x)
-
-    content = content_of(record(Twins(), torch.ones(1, 2)))
-    assert 'data-name="net.deep"' in "".join(str(svg) for svg in content["svgs"])
-    assert "Sequential · 2 calls" in "".join(str(svg) for svg in content["svgs"])

@@ -34,26 +34,20 @@ EFFECTS: dict[Callable[..., None], str] = {
 }
 
 
-def record_hook(hook: Callable[..., None], register: str = "register_forward_pre_hook", size: int = 4) -> hv.Trace:
+def record_hook(hook: Callable[..., None]) -> hv.Trace:
     torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(size, size), nn.Tanh(), nn.Linear(size, 1))
-    getattr(net[2], register)(hook)
+    net = nn.Sequential(nn.Linear(100, 100), nn.Tanh(), nn.Linear(100, 1))
+    net[2].register_forward_pre_hook(hook)
     with hv.record(net) as trace:
-        net(torch.ones(2, size)).sum().backward()
+        net(torch.ones(2, 100)).sum().backward()
     return trace
 
 
-@pytest.mark.parametrize("size", [4, 100])
 @pytest.mark.parametrize("hook", EFFECTS, ids=lambda hook: hook.__name__)
-def test_a_hook_that_does_something_else_says_so(hook: Callable[..., None], size: int) -> None:
-    (firing,) = record_hook(hook, size=size).firings
+def test_a_hook_that_does_something_else_says_so(hook: Callable[..., None]) -> None:
+    (firing,) = record_hook(hook).firings
     assert (EFFECTS[hook] or "left them unchanged") in firing.sentence
     assert ("It " in firing.sentence) is bool(EFFECTS[hook])
-
-
-def test_a_backward_hook_is_watched_too() -> None:
-    (firing,) = record_hook(draw, "register_full_backward_hook").firings
-    assert "It drew random numbers" in firing.sentence
 
 
 def test_a_comparison_names_what_a_hook_did_beside_its_gradient() -> None:

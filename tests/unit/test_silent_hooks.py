@@ -1,19 +1,15 @@
-"""Hooks that are easily taken for silent, or for silent for the wrong cause."""
-
-from contextlib import suppress
-from typing import Any
+"""Hooks that did not fire, or are easily taken for silent: what a trace keeps of them, and what the player says."""
 
 import pytest
 import torch
 from torch import nn
-from torch.autograd.graph import register_multi_grad_hook
 
 import hookviz as hv
+from hookviz.player.payload import Content
+from hookviz.player.trace_content import TraceContent
+from hookviz.recorder.followers import unfired_hooks
+from hookviz.trace.redaction import redact
 from tests.reasons import reasons
-
-
-def leaf() -> torch.Tensor:
-    return torch.ones(2, requires_grad=True)
 
 
 def lost(*_: object) -> None:
@@ -25,23 +21,12 @@ def listed(trace: hv.Trace) -> list[tuple[str, str]]:
     return [(row.name, row.cause) for row in reasons(trace) if not row.fired]
 
 
-def test_removed_hook_is_listed_though_its_neighbour_fired() -> None:
+def test_hook_above_what_a_pass_asks_for_is_partial_though_its_tensor_is_gone() -> None:
     net = nn.Linear(2, 2)
-    net.register_forward_hook(lambda *_: None)
-    with hv.record(net) as trace:
-        net.register_forward_hook(lost).remove()
-        net(torch.ones(1, 2))
-    assert listed(trace) == [("lost", "removed")]
-
-
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_hook_above_what_a_pass_asks_for_is_partial_also_if_its_tensor_is_gone(is_kept: bool) -> None:
-    net, kept = nn.Linear(2, 2), list[torch.Tensor]()
 
     def feature() -> torch.Tensor:
         above = net(torch.ones(1, 2))
         above.register_hook(lost)
-        kept.extend([above] if is_kept else [])
         return above.relu()
 
     with hv.record(net) as trace:
@@ -62,35 +47,6 @@ def test_hook_named_by_the_repr_of_what_it_wraps_has_a_name_without_an_address()
     assert [step.hook.name for step in trace.firings if step.hook] == ["lost"]
 
 
-@pytest.mark.parametrize("mode", ["all", "any"])
-def test_multi_grad_hook_that_removes_itself_has_fired(mode: Any) -> None:
-    a, b = leaf(), leaf()
-    handles: list[Any] = []
-
-    def remove(_: object) -> None:
-        handles[0].remove()
-
-    handles.append(register_multi_grad_hook((a, b), remove, mode=mode))
-    with hv.record() as trace:
-        (a * b).sum().backward()
-    assert listed(trace) == []
-
-
-def test_hook_in_which_another_pass_fails_has_fired() -> None:
-    a = leaf()
-    other = (a * a).sum()
-    other.backward()
-
-    def fail(_: object) -> None:
-        other.backward()  # its graph is freed
-
-    with suppress(RuntimeError), hv.record() as trace:
-        c = a * 2
-        c.register_hook(fail)
-        c.sum().backward()
-    assert listed(trace) == []
-
-
 def test_backward_hooks_that_come_after_each_call_and_go_after_each_pass_are_late_in_all_rounds() -> None:
     net = nn.Linear(2, 2)
     with hv.record(net) as trace:
@@ -104,81 +60,100 @@ def test_backward_hooks_that_come_after_each_call_and_go_after_each_pass_are_lat
     assert "It was registered there 3 times." in finding.sentence
 
 
-def test_backward_hook_that_goes_after_a_pass_through_another_module_is_removed_too_early() -> None:
-    net, other = nn.Linear(2, 2), nn.Linear(2, 2)
-    with hv.record(net, other) as trace:
+# -- what a trace keeps of them
+
+
+def test_redaction_of_the_source_leaves_no_place_of_a_hook() -> None:
+    net = nn.Linear(2, 2)
+    with hv.record(net) as trace:
+        net.register_forward_hook(lost).remove()
+        net.register_forward_hook(lambda *_: None)
         net(torch.ones(1, 2))
-        handle = net.register_full_backward_hook(lost)
-        other(torch.ones(1, 2)).sum().backward()
-        handle.remove()
+        net.register_forward_hook(lambda *_: None)
+    assert {row.removed_at is None for row in trace._data.unfired_rows} == {True, False}
+    assert all(row.registered_at for row in trace._data.unfired_rows)
+    rows = redact(trace._data, source=False).unfired_rows  # type: ignore[attr-defined]
+    assert {(row.file, row.line, row.text) for row in rows} == {(None, None, None)}
+    assert {(row.removed_at, row.registered_at) for row in rows} == {(None, None)}
+    assert {row.name for row in rows} == {"lost", "lambda"}
+
+
+def test_a_recording_of_a_part_says_that_it_did_not_look_at_the_rest() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.Flatten(), nn.Linear(2, 1))
+    with hv.record(net[0]) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    assert "Not looked at: the other parts of the model" in str(trace.findings)
+
+
+def test_many_hooks_are_limited_and_a_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unfired_hooks, "MAX_HOOKS", 3)
+    net = nn.Linear(2, 2)
+    for _ in range(5):
+        net.register_full_backward_hook(lost)
+    with hv.record(net) as trace, torch.no_grad():
         net(torch.ones(1, 2))
-    assert listed(trace)[0] == ("lost", "removed")
+    assert len(reasons(trace)) == 3
+    assert any("it does not show of 2 whether they fired" in note for note in trace.notes)
 
 
-def test_one_tensor_outside_the_graph_does_not_explain_a_multi_grad_hook_on_two() -> None:
-    def fail(_: object) -> None:
-        raise ValueError
-
-    outside = leaf()
-    a = leaf()
-    with suppress(ValueError), hv.record() as trace:
-        c = a * 2
-        register_multi_grad_hook((outside, c), lost)
-        d = c * 2
-        d.register_hook(fail)
-        d.sum().backward()
-    assert listed(trace) == [("lost", "raised")]
+def test_removed_hook_is_a_warning_if_it_was_registered_in_the_recording() -> None:
+    net = nn.Linear(1, 1)
+    older = net.register_forward_hook(lost)
+    with hv.record(net) as trace:
+        older.remove()
+        net.register_forward_hook(lost).remove()
+        net(torch.ones(1)).backward()
+    assert [row.cause for row in reasons(trace)] == ["removed"] * 2
+    assert sorted(finding.severity for finding in trace.findings) == ["remark", "warning"]
 
 
-def test_older_hook_that_becomes_known_during_the_pass_is_not_called_silent() -> None:
-    calls: list[object] = []
-
-    def register_another(_: object) -> None:
-        calls.append(None)
-        held[0][0].register_hook(lambda _: None)
-
-    held = [[leaf() + 1]]  # where hookviz does not look for tensors
-    held[0][0].register_hook(register_another)
-    loss = held[0][0].sum()
+def test_older_hooks_that_have_nothing_to_do_with_the_pass_are_no_findings() -> None:
+    unrelated = torch.ones(1, requires_grad=True) * 2
+    unrelated.register_hook(lost)
+    idle = nn.Linear(1, 1)
+    idle.weight.register_hook(lost)
+    idle.bias.register_hook(lost)
+    idle.bias.requires_grad_(False)
+    x = torch.ones(1, requires_grad=True)
     with hv.record() as trace:
-        loss.backward()
-    assert calls
-    assert "register_another" not in dict(listed(trace))
+        (x * 2).backward()
+    assert {row.on for row in reasons(trace)} == {"unrelated", "idle.weight", "idle.bias"}
+    assert list(trace.findings) == []
 
 
-def test_many_modules_with_a_silent_hook_are_called_modules() -> None:
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.parts = nn.ModuleList(nn.Identity() for _ in range(6))
+# -- in the player
 
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x * 2
 
-    net = Net()
-    for module in net.parts:
-        module.register_forward_hook(lost)
+def record_late_hook() -> hv.Trace:
+    a = torch.tensor(2.0, requires_grad=True)
+    with hv.record() as trace:
+        (a * a).backward()
+        a.register_hook(lost)
+    return trace
+
+
+def full_content(trace: hv.Trace) -> Content:
+    return TraceContent.of(trace._data).full_content()
+
+
+def reasons_at_pins(content: Content) -> list[str]:
+    views = [view for view in content["chunks"].values() if isinstance(view, dict) and "pins" in view]
+    pins = [pin for view in views for pin in view["pins"].values()]  # type: ignore[typeddict-item]
+    return [pin["reason"] for pin in pins if "reason" in pin]
+
+
+def test_a_hook_that_was_registered_too_late_has_a_pin() -> None:
+    content = full_content(record_late_hook())
+    (reason,) = reasons_at_pins(content)
+    assert reason.startswith("lost on a did not fire.") and reason.endswith("Register it before you call backward().")
+    (finding,) = content["findings"]
+    assert f"{finding['text']} {finding['more']}".endswith(reason)
+
+
+def test_a_hook_of_a_module_that_was_called_has_a_pin_on_its_box() -> None:
+    net = nn.Linear(1, 1)
     with hv.record(net) as trace:
-        net(leaf()).sum().backward()
-    [finding] = trace.findings
-    assert finding.sentence.endswith("The same holds for lost on 5 modules in net.parts.")
-
-
-def test_hooks_on_modules_whose_forward_is_called_directly_are_one_finding() -> None:
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.parts = nn.ModuleList(nn.Sequential(nn.Linear(2, 2)) for _ in range(3))
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            for part in self.parts:
-                x = part.forward(x)
-            return x
-
-    net = Net()
-    for module in (net.parts[0], net.parts[2]):
-        module.register_forward_hook(lost)
-    with hv.record(net) as trace:
-        net(leaf()).sum().backward()
-    [finding] = trace.findings
-    assert finding.sentence == "lost on net.parts.0 did not fire. The same holds for lost on net.parts.2."
+        output = net(torch.ones(1))
+        net.register_forward_hook(lost)
+        output.backward()
+    assert len(reasons_at_pins(full_content(trace))) == 1

@@ -1,13 +1,10 @@
 """Hooks are described by name and source, and their files without local paths."""
 
-import ast
 import functools
 import inspect
-import linecache
 import operator
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +24,6 @@ def described(function: Any) -> hv.Hook:
 
 def plain_hook(grad: torch.Tensor) -> torch.Tensor:
     return grad + 2
-
-
-def wrap_transparently(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def wrapper(*arguments: Any) -> Any:
-        return function(*arguments)
-
-    return wrapper
-
-
-@wrap_transparently
-def decorated(grad: Any) -> Any:
-    return grad
 
 
 @torch.no_grad()
@@ -79,14 +63,10 @@ def test_only_a_single_return_is_marked() -> None:
     assert first["source"].startswith("def two_returns(grad: Any) -> Any:\n    if grad > 0:")  # without its indentation
 
 
-@pytest.mark.parametrize(
-    ("function", "name", "text"),
-    [(decorated, "decorated", "@wrap_transparently\ndef decorated("), (clip, "clip", "@torch.no_grad()\ndef clip(")],
-)
-def test_a_decorated_function_shows_the_source_of_the_original(function: Any, name: str, text: str) -> None:
-    hook = described(function)
-    assert (hook.name, hook.file) == (name, "tests/unit/test_source.py")
-    assert hook.source is not None and hook.source.startswith(text)
+def test_a_decorated_function_shows_the_source_of_the_original() -> None:
+    hook = described(clip)
+    assert (hook.name, hook.file) == ("clip", "tests/unit/test_source.py")
+    assert hook.source is not None and hook.source.startswith("@torch.no_grad()\ndef clip(")
 
 
 def test_each_of_several_lambdas_on_a_line_has_its_own_text() -> None:
@@ -112,39 +92,17 @@ def test_each_of_several_lambdas_on_a_line_has_its_own_text() -> None:
     [
         (operator.neg, "neg"),
         (functools.partial(plain_hook), "partial(plain_hook)"),
-        (functools.partial(functools.partial(print, 1), sep=""), "partial(print)"),
         (Scale(), "Scale"),
         (Scale().method, "Scale.method"),
-        ([].append, "append"),
-        (type, "type"),
     ],
 )
 def test_every_kind_of_callable_has_a_name(function: Any, name: str) -> None:
     assert described(function).name == name
 
 
-def test_a_function_whose_name_begins_with_lambda_is_no_lambda() -> None:
-    def lambda_loss(grad: torch.Tensor) -> torch.Tensor:
-        return grad * 2
-
-    assert described(lambda_loss).label == "lambda_loss"
-    assert described(functools.partial(lambda_loss)).label == "lambda_loss"
-
-
-def test_a_callable_object_and_a_partial_show_the_source_of_their_function() -> None:
-    assert "def __call__(self, grad: Any)" in str(described(Scale()).source)
-    assert described(functools.partial(plain_hook)).source == described(plain_hook).source
-
-
 def test_a_function_without_source_has_only_a_name() -> None:
     hook = described(eval(compile("lambda grad: grad", "<stdin>", "eval")))
     assert (hook.label, hook.file, hook.line, hook.source) == ("λ", None, None, None)
-
-
-def test_a_callable_that_wraps_itself_is_still_described() -> None:
-    loop = Scale()
-    loop.__wrapped__ = loop  # type: ignore[attr-defined]
-    assert described(loop).name == "Scale"
 
 
 def write_hook(folder: Path, text: str, name: str) -> Any:
@@ -154,20 +112,6 @@ def write_hook(folder: Path, text: str, name: str) -> Any:
     namespace: dict[str, Any] = {}
     exec(compile(text, str(path), "exec"), namespace)
     return namespace["hook"]
-
-
-def test_a_hook_whose_file_no_longer_parses_has_no_source(tmp_path: Path) -> None:
-    function = write_hook(tmp_path, "def hook(grad):\n    return grad\n", "mine.py")
-    (tmp_path / "mine.py").write_text("def hook(grad:\n")
-    linecache.checkcache()
-    hook = described(function)
-    assert (hook.name, hook.file, hook.line, hook.source) == ("hook", "mine.py", 1, None)
-
-
-def test_a_file_with_chinese_identifiers_is_read(tmp_path: Path) -> None:
-    text = "梯度 = '梯度'; other = lambda g: g + 1; hook = lambda 梯度: 梯度 + 2  # 加二\n"
-    hook = described(write_hook(tmp_path, text, "钩子.py"))
-    assert (hook.file, hook.name) == ("钩子.py", "lambda 梯度: 梯度 + 2")
 
 
 def test_a_filename_contains_no_local_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,22 +134,3 @@ def test_a_notebook_cell_is_named_by_its_number(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "IPython", module)
     names = [described(write_hook(tmp_path, "hook = lambda g: g", name)).file for name in ("2.py", "3.py")]
     assert names == ["In [4]", "3.py"]
-
-
-@pytest.mark.parametrize(("failures", "has_text"), [(1, True), (99, False)])
-def test_parsing_is_retried_after_a_system_error(
-    failures: int, has_text: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = f"def hook(grad):\n    return grad * {failures}\n"
-    function, calls, parse = write_hook(tmp_path, text, f"disturbed_{failures}.py"), [], ast.parse
-
-    def failing_parse(text: str) -> ast.Module:
-        calls.append(text)
-        if len(calls) <= failures:
-            raise SystemError("AST constructor recursion depth mismatch (before=6, after=26)")
-        return parse(text)
-
-    monkeypatch.setattr(ast, "parse", failing_parse)
-    hook = described(function)
-    monkeypatch.undo()
-    assert (hook.name, hook.source) == ("hook", text.rstrip() if has_text else None)

@@ -9,8 +9,7 @@ import pytest
 from shown import all_words
 
 import hookviz as hv
-from hookviz.recorder.followers.user_code import MAX_LINES, PART_LINES
-from hookviz.storage.integrity import find_fault
+from hookviz.recorder.followers.user_code import MAX_LINES
 from hookviz.trace.redaction import redact
 
 SCRIPT = """\
@@ -108,26 +107,6 @@ def test_of_a_long_file_the_function_is_kept(tmp_path: Path) -> None:
     assert lines_by_step(trace)["forward net.first"] == {f"h = self.first(x) | Line {MAX_LINES + 11} called net.first."}
 
 
-def test_of_a_long_program_without_functions_a_part_is_kept_and_nothing_claimed(tmp_path: Path) -> None:
-    padding = "# padding\n" * MAX_LINES
-    trace = run_script(tmp_path, padding + SCRIPT)["trace"]
-    (source,) = trace._data.sources
-
-    assert len(source.text.splitlines()) <= PART_LINES + 1 and not source.whole
-    lines = lines_by_step(trace)
-    assert lines["arrive c"] == {""}  # c may be assigned twice: the rest of the file is not known
-    assert lines["seed d"] == {f"d.backward() | Line {MAX_LINES + 13} started this backward pass."}
-
-
-def test_code_without_a_text_has_no_lines() -> None:
-    variables: dict[str, Any] = {"__name__": "program"}
-    exec(SCRIPT, variables)
-    trace = variables["trace"]
-
-    assert trace._data.sources == [] == trace._data.lines == trace.content()["sources"]
-    assert set().union(*lines_by_step(trace).values()) == {""}
-
-
 def test_a_hook_from_elsewhere_brings_its_own_text(tmp_path: Path) -> None:
     run_script(tmp_path, "def c_hook(grad):\n    return grad * 7\n", "elsewhere.py")
     text = SCRIPT.replace("def c_hook(grad):\n    return grad + 2\n", "from elsewhere import c_hook\n")
@@ -223,33 +202,3 @@ def test_a_file_keeps_the_lines_and_redaction_leaves_them_out(tmp_path: Path) ->
         redacted = redact(trace._data, **{left_out: False})
         assert redacted.sources == [] == redacted.lines
     assert trace._data.sources and trace._data.lines
-
-
-@pytest.mark.parametrize("change", [{"source": 9}, {"call": 99}, {"pass_id": 5}, {"names": (("c", 9),)}])
-def test_a_line_that_refers_to_nothing_is_a_fault(change: dict[str, Any], tmp_path: Path) -> None:
-    data = run_script(tmp_path, NET)["trace"]._data
-    assert find_fault(data) == ""
-    data.lines[0] = data.lines[0]._replace(**change)
-    assert find_fault(data) == "row 0 of lines does not fit the rest of the trace"
-
-
-# -- what a player gets
-
-
-def test_a_player_gets_the_part_of_a_long_text_that_its_steps_belong_to(tmp_path: Path) -> None:
-    trace = run_script(tmp_path, "# padding\n" * 40 + SCRIPT)["trace"]
-    (source,) = trace.content()["sources"]
-    assert (source["first_line"], len(source["text"].splitlines())) == (42, 12)
-    assert source["title"] == "program.py, lines 42–53"
-    assert lines_by_step(trace)["seed d"] == {"d.backward() | Line 53 started this backward pass."}
-
-
-def test_runs_share_their_texts(tmp_path: Path) -> None:
-    text = "import torch\ndef run():\n    a = torch.tensor(2.0, requires_grad=True)\n"
-    text += "    a.register_hook(lambda grad: grad * 2)\n    (a * 3).backward()\n"
-    content = hv.whatif(run_script(tmp_path, text)["run"]).content()
-
-    assert [source["text"] for source in content["sources"]] == [text]
-    words = [step for name, chunk in content["chunks"].items() if name.startswith("steps") for step in chunk["steps"]]
-    assert {step["code"][1] for step in words if "code" in step} == {4, 5}  # the lines that run
-    assert {step["code"][3] for step in words if "code" in step} == {3, None}  # the line that made the tensor

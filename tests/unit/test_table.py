@@ -24,12 +24,6 @@ def test_a_table_is_a_sequence_that_cannot_be_changed(table: Table[int]) -> None
     assert isinstance(part, Table) and part.texts() == [("22", "11.0"), ("3", "1.5")]
 
 
-def test_a_table_equals_a_list_of_its_rows(table: Table[int]) -> None:
-    assert table == [1, 22, 3] and table == (1, 22, 3) and table == table[:]
-    assert table != [1, 22] and table != 3
-    assert hash(table) == hash(table[:])
-
-
 def test_columns_stand_under_their_headers_in_text_and_in_html(table: Table[int]) -> None:
     assert repr(table) == "n   half\n1   0.5\n22  11.0\n3   1.5"
     root = ET.fromstring(table._repr_html_())
@@ -64,11 +58,3 @@ def test_long_cells_of_a_wide_table_stand_below_their_row_and_nothing_is_left_ou
     assert lines[2].startswith("    reason: why") and max(map(len, lines)) <= 60
     assert " ".join(" ".join(lines[2:]).split()) == f"reason: {text.strip()}"
     assert len(table.lines(1_000)) == 2
-
-
-def test_width_of_a_table_is_that_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Table(["word " * 20], ("n", "words"), lambda row: ("1", row))
-    monkeypatch.setenv("COLUMNS", "50")
-    assert len(repr(table).splitlines()) == 5
-    monkeypatch.setenv("COLUMNS", "300")
-    assert len(repr(table).splitlines()) == 2

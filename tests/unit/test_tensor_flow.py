@@ -1,8 +1,6 @@
 """Where torch records no graph, a call says from which calls its tensors are, and the picture has arrows of that."""
 
-import gc
 import sys
-import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -10,13 +8,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.picture.group_boxes import GroupBoxes
-from hookviz.picture.grouping import Views
-from hookviz.picture.grouping.activity import PassActivity
-from hookviz.picture.pass_pictures import build_group_scene
 from hookviz.picture.scene import Scene
-from hookviz.picture.visible_graph import make_visible_graph
-from hookviz.recorder.modules.tensor_flow import FEW_STORAGES, TensorFlow
 
 
 class Flattening(nn.Module):
@@ -94,18 +86,6 @@ def test_what_was_cut_off_a_call_is_an_arrow_that_names_the_cut() -> None:
     assert call.sentence.endswith("The graph was cut after net.body: no gradient goes back there from here.")
 
 
-def test_an_op_without_a_gradient_is_a_cut_if_ops_are_followed() -> None:
-    scores, table = nn.Linear(2, 3), nn.Embedding(3, 2)
-    with hv.record(scores, table, cuts=True) as trace:
-        picked = scores(torch.ones(2)).argmax()
-        table(picked).sum().backward()
-        line = sys._getframe().f_lineno - 2
-    scene = Scene.from_trace(trace._data)
-    assert [(arrow.start, arrow.end, arrow.words) for arrow in scene.forward_arrows] == [
-        ("m0", "m1", f"argmax, line {line}")
-    ]
-
-
 def test_what_a_call_without_a_graph_returned_is_cut_where_a_graph_begins() -> None:
     body, head = nn.Linear(2, 3), nn.Linear(3, 1)
     line = 0
@@ -117,40 +97,6 @@ def test_what_a_call_without_a_graph_returned_is_cut_where_a_graph_begins() -> N
     assert [arrow.words for arrow in Scene.from_trace(trace._data).forward_arrows] == [f"no_grad, line {line}"]
 
 
-def test_what_calls_returned_is_not_held_and_its_memory_not_mistaken() -> None:
-    flow, tensors = TensorFlow(), [torch.ones(3) for _ in range(FEW_STORAGES)]
-    alive = [weakref.ref(tensor) for tensor in tensors]
-    flow.note(0, tensors)
-    tensors.clear()
-    gc.collect()
-    assert not any(reference() is not None for reference in alive) and not flow._tensors
-    assert flow.find_sources([torch.ones(3) for _ in range(FEW_STORAGES)]) == ((), ())
-    kept = torch.ones(3)
-    flow.note(1, [kept])
-    assert len(flow._storages) == 1 and flow.find_sources([kept[1:]]).calls == (1,)
-
-
-def test_calls_are_renumbered_when_passes_are_dropped() -> None:
-    frozen, net = nn.Linear(2, 2).requires_grad_(False), nn.Linear(2, 1)
-    with hv.record(keep=1) as trace:
-        for _ in range(3):
-            net(frozen(torch.ones(2))).backward()
-    assert [row.fed_by for row in trace._data.calls] == [(), (0,)]
-
-
 def arrows(scene: Scene) -> list[tuple[str, str]]:
     names = {box.id: box.name for box in (*scene.calls.values(), *scene.group_boxes)}
     return [(names[arrow.start], names[arrow.end]) for arrow in scene.all_arrows if arrow.is_forward]
-
-
-def test_a_view_of_a_large_trace_joins_its_closed_boxes_once() -> None:
-    net = nn.Sequential(*(nn.Sequential(nn.Linear(2, 2), (nn.ReLU, nn.Tanh)[i % 2]()) for i in range(50)))
-    with torch.no_grad(), hv.record(net) as trace:
-        net(torch.ones(2))
-    views = Views(make_visible_graph(trace._data, 0))
-    view = max(views.list_views(), key=lambda view: len(view.closed_groups))
-    activity = PassActivity(views.tree)
-    scene = build_group_scene(view, activity, GroupBoxes(views.tree, activity), [])
-    boxes = {box.id for box in (*scene.group_boxes, *scene.calls.values())}
-    joined = [(arrow.start, arrow.end) for arrow in scene.forward_arrows]
-    assert len(joined) == len({*joined}) > 2 and boxes >= {end for ends in joined for end in ends}

@@ -1,8 +1,5 @@
 """Tensors are named after the variables of the caller, and each node keeps its number."""
 
-import threading
-from typing import Any
-
 import torch
 from scenes import leaf, steps_of
 from torch import nn
@@ -41,26 +38,11 @@ def test_explicit_names_take_precedence_over_the_callers_variables() -> None:
     assert trace.steps[-1].on != "x"
 
 
-def test_a_key_of_the_users_is_not_written_by_its_own_repr() -> None:
-    class Key:
-        def __repr__(self) -> str:
-            raise AssertionError
-
-    table = {Key(): leaf(2.0)}
-    with hv.record() as trace:
-        sum(table.values()).backward()  # type: ignore[union-attr]
-    assert {step.on for step in steps_of(trace, "accumulate")} == {"table[<Key>]"}
-
-
 # -- tensors without a variable
 
 
 def listen(module: nn.Module, args: object, output: torch.Tensor) -> None:
     output.register_hook(lambda grad: grad * 1)
-
-
-def void(_ignored: object) -> None:
-    """Return None: a forward hook that returns something replaces the output."""
 
 
 def owners(trace: hv.Trace) -> list[str]:
@@ -79,81 +61,3 @@ def test_a_tensor_that_a_module_returned_is_named_after_the_first_call_that_did(
     assert sentence.startswith("λ grad * 1 on the output of net.0 ") and sentence.endswith(
         "listen on net.0 registered it."
     )
-
-
-def test_what_only_looks_like_the_output_of_a_module_is_not_called_so() -> None:
-    net = nn.Linear(2, 2)
-    net.register_full_backward_hook(lambda *_: None)  # torch puts a node of its own behind what the module returns
-    net.register_forward_hook(lambda module, args, output: void(output[0].register_hook(print)))
-    net.register_forward_hook(listen)
-    with hv.record(net) as trace:
-        net(torch.ones(1, 2, requires_grad=True)).sum().backward()
-    assert owners(trace) == ["the output of net", "the output of SelectBackward0"]
-
-
-def test_the_parts_of_a_result_are_named_by_their_place() -> None:
-    def listen_to_parts(module: nn.Module, args: object, output: Any) -> None:
-        for part in (output[0], *output[1]):
-            listen(module, args, part)
-
-    net = nn.LSTM(2, 2)
-    net.register_forward_hook(listen_to_parts)
-    with hv.record(net) as trace:
-        first, (_hidden, _state) = net(torch.ones(3, 1, 2))
-        (first.sum() + _hidden.sum()).backward()
-    assert sorted(owners(trace)) == ["first", "output[1][0] of net", "output[1][1] of net"]
-
-
-# -- numbers of nodes
-
-
-def test_a_leaf_that_reuses_a_memory_address_gets_a_new_number() -> None:
-    addresses: set[int] = set()
-    with hv.record() as trace:
-        for _ in range(100):
-            a = leaf(2.0)
-            (a * 2).backward()
-            addresses.add(id(a))
-            del a
-    assert len({step.node for step in steps_of(trace, "accumulate")}) == 100 > len(addresses)
-
-
-def test_graphs_built_in_different_threads_share_no_numbers() -> None:
-    roots: list[torch.Tensor] = []
-    for factor in (3, 5):  # each thread counts its nodes from 0
-        thread = threading.Thread(target=lambda factor=factor: roots.append((leaf(2.0) * factor).sin()))
-        thread.start()
-        thread.join()
-    with hv.record() as trace:
-        for root in roots:
-            root.backward()
-    one, other = ({step.node for step in trace.steps if step.pass_id == pass_id} for pass_id in (0, 1))
-    assert len(one) == len(other) == 3 and not one & other
-
-
-# -- modules with several paths
-
-
-class Block(nn.Module):
-    def __init__(self, shared: nn.Module) -> None:
-        super().__init__()
-        self.shared = shared
-
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.shared(x)
-
-
-def test_the_call_of_a_shared_module_has_the_path_by_which_it_was_called() -> None:
-    shared, act = nn.Sequential(nn.Linear(2, 2)), nn.ReLU()
-    net = nn.ModuleDict({"encoder": Block(shared), "decoder": Block(shared), "head": nn.Sequential(act, act)})
-    with hv.record(net) as trace:
-        for _ in range(2):
-            net["head"](net["decoder"](net["encoder"](torch.ones(1, 2)))).sum().backward()
-    first = [step.on for step in steps_of(trace, "call") if step.pass_id == 0]
-    assert first == [
-        *("net.encoder", "net.encoder.shared", "net.encoder.shared.0"),
-        *("net.decoder", "net.decoder.shared", "net.decoder.shared.0"),
-        *("net.head", "net.head.0", "net.head.0 (call 2)"),
-    ]
-    second = [step.on for step in steps_of(trace, "call") if step.pass_id == 1]
-    assert second == [*(f"{on} (call 2)" for on in first[:7]), "net.head.0 (call 3)", "net.head.0 (call 4)"]

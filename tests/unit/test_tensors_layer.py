@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from scenes import accumulator, hook_everything, leaf, recorded, scene, silent
+from scenes import hook_everything, leaf, recorded, scene
 
 import hookviz as hv
 
@@ -81,32 +81,6 @@ def test_hooks_of_leaves_are_drawn_in_the_tensor_and_of_intermediates_in_the_nod
     assert node_under(figure_with_hooks, "d").hooks == []
     assert tensor(figure_with_hooks, "c").hooks == []
     assert node_under(figure_with_hooks, "c").hooks == ["① c_hook", "② print", "retain_grad"]
-
-
-def test_each_kind_of_hook_on_a_leaf_is_drawn_where_it_is_kept() -> None:
-    a = leaf(2.0)
-    c = a * 3
-    node = accumulator(a)
-    a.register_hook(silent("tensor"))
-    a.register_post_accumulate_grad_hook(silent("after"))
-    node.register_prehook(silent("pre"))
-    node.register_hook(silent("post"))
-    figure = hv.draw(c, tensors=True)
-    assert tensor(figure, "a").hooks == ["① tensor", "① after .grad after"]
-    assert node_under(figure, "a").hooks == ["① pre pre", "① post post"]
-    assert node_under(figure, "a").facts["pre-hooks"] == "pre"
-
-
-def test_two_tensors_of_one_node_are_drawn_above_it_with_their_own_hooks() -> None:
-    pair = leaf(1.0, 2.0)
-    first, second = (pair * 3).unbind()
-    first.register_hook(silent("on_first"))
-    figure = hv.draw(first + second, names={"first": first, "second": second}, tensors=True)
-    assert tensor(figure, "first").facts["_backward_hooks"] == "1 hook"
-    assert tensor(figure, "second").facts["_backward_hooks"] == "None"
-    assert node_under(figure, "second") == Part(
-        "node UnbindBackward0", {"pre-hooks": "first._backward_hooks"}, ["① on_first"]
-    )
 
 
 def test_the_grad_of_a_tensor_is_shown_as_of_the_step(trace: hv.Trace) -> None:

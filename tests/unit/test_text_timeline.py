@@ -65,42 +65,6 @@ def test_passes_have_headings_and_numbers_also_if_earlier_ones_were_dropped(
     assert numbers == sorted(numbers) and set(numbers) == set(headings)
 
 
-def test_none_in_place_of_a_gradient_is_shown() -> None:
-    class Nothing(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx: Any, grad: torch.Tensor) -> None:
-            return None
-
-    x = torch.tensor(2.0, requires_grad=True)
-    with hv.record() as trace:
-        y = x * 3
-        y.register_hook(lambda grad: None)
-        Nothing.apply(y).backward()
-    text = str(trace)
-    assert line_with(text, "compute      NothingBackward").endswith("1 → None")
-    assert "None, kept" in line_with(text, "tensor hook")
-    assert line_with(text, "MulBackward0 (y)   None").endswith("None → (None, None)")
-
-
-def test_steps_are_indented_by_the_modules_around_them() -> None:
-    net = nn.Sequential(nn.Sequential(nn.Linear(2, 2)), nn.Tanh())
-    with hv.record(net) as trace:
-        net(torch.ones(1, 2)).sum().backward()
-    lines = str(trace).splitlines()
-    column = lines[1].index("name")
-    indents: dict[str, int] = {}
-    for line in lines[3:]:
-        cell = line[column:]
-        indents.setdefault(cell.split("  ")[0] or cell.strip().split("  ")[0], len(cell) - len(cell.lstrip()))
-    assert (indents["net"], indents["net.0"], indents["net.0.0"], indents["net.1"]) == (0, 2, 4, 2)
-    assert indents["net.0.0.weight"] == 6
-    assert "AddmmBackward0 in net.0.0" in str(trace)
-
-
 def test_long_trace_is_printed_with_its_first_and_last_steps_and_how_to_get_all() -> None:
     trace = record_chain(100)
     count, half = len(trace.steps), MAX_PRINTED_STEPS // 2
@@ -151,18 +115,6 @@ def test_empty_trace_and_a_forward_alone_are_printed_as_what_they_are() -> None:
     assert "No backward pass" in str(trace).splitlines() and step_numbers(str(trace)) == [1, 2]
 
 
-def test_exception_is_printed_with_its_message() -> None:
-    x = torch.tensor(1.0, requires_grad=True)
-
-    def fail(grad: torch.Tensor) -> None:
-        raise ValueError("three is too many")
-
-    x.register_hook(fail)
-    with hv.record() as trace, pytest.raises(ValueError, match="three"):
-        (x * 2).backward()
-    assert "fail on x" in line_with(str(trace), "ValueError: three is too many")
-
-
 def test_control_characters_of_names_do_not_reach_the_terminal() -> None:
     x = torch.tensor(1.0, requires_grad=True)
     with hv.record(names={"x\x1b[31m\nred": x}) as trace:
@@ -175,9 +127,7 @@ def test_control_characters_of_names_do_not_reach_the_terminal() -> None:
     ("arguments", "error", "message"),
     [
         ({"steps": [99]}, IndexError, "There is no step 99"),
-        ({"steps": 3}, TypeError, r"steps are whole numbers counted from 0, such as range\(10\), not an int"),
         ({"width": 20}, ValueError, "width is a number of characters, at least 72, not 20"),
-        ({"width": True}, TypeError, "not a bool"),
     ],
 )
 def test_wrong_argument_is_an_error_that_says_what_is_right(

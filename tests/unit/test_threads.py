@@ -3,7 +3,6 @@
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 import torch
@@ -73,39 +72,3 @@ def test_a_note_reports_a_pass_in_an_unobserved_thread(given: bool) -> None:
         run_in_thread(leaf(2.0).backward)
     assert "A backward pass ran in another thread than the recording" in repr(trace)
     assert "no backward pass ran" not in repr(trace)
-
-
-def test_a_pass_in_a_thread_with_its_own_recording_adds_no_note() -> None:
-    def work() -> None:
-        with hv.record():
-            leaf(2.0).backward()
-
-    with hv.record() as trace:
-        run_in_thread(work)
-        leaf(3.0).backward()
-    assert trace.notes == []
-
-
-@torch.enable_grad()  # a hook runs without
-def run_inside_passes(depth: int, work: Callable[[], Any]) -> None:
-    """Run ``work`` in a hook of a pass in a hook of a pass, and so on: beyond 60, torch uses a thread of its engine."""
-    if not depth:
-        work()
-        return
-    y = leaf(1.0) * 2
-    y.register_hook(lambda grad: run_inside_passes(depth - 1, work))
-    y.backward()
-
-
-def test_what_runs_in_a_thread_of_the_engine_belongs_to_the_recording_of_the_pass() -> None:
-    net, threads = Net(), []
-
-    def work() -> None:
-        threads.append(threading.current_thread())
-        net(leaf(1.0)).backward()
-
-    with hv.record(net) as trace:
-        run_inside_passes(70, work)
-    assert isinstance(threads[0], threading._DummyThread)
-    assert len(trace._data.roots) == 71 and trace.notes == []
-    assert [trace._data.module(row.module) for row in trace._data.calls] == ["net", "net.l1", "net.l2"]

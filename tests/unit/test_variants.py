@@ -69,17 +69,7 @@ def equal_hooks_and_passes() -> None:
     (x * 3).backward()
 
 
-def scaled() -> None:
-    """A run under a GradScaler, with hooks that add nodes."""
-    torch.manual_seed(0)
-    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
-    for layer in (net[0], net[2]):
-        layer.register_full_backward_hook(lambda *given: None)
-    x = torch.ones(1, 2, requires_grad=True)
-    (torch.amp.GradScaler("cpu", init_scale=1024.0).scale(net(x).sum()) + (x * 3).sum()).backward()
-
-
-RUNS = [a_to_e, changed_graphs, shared_memory, equal_hooks_and_passes, scaled]
+RUNS = [a_to_e, changed_graphs, shared_memory, equal_hooks_and_passes]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=[run.__name__ for run in RUNS])
@@ -136,12 +126,6 @@ def test_after_a_change_each_run_has_its_former_run_as_baseline() -> None:
     for run_index in range(16):
         assert frame_texts(shown_steps(after, run_index + 16)) == frame_texts(shown_steps(before, run_index))
     assert len(after["svgs"]) == 1, "former runs are only compared with and need no picture"
-    texts_after, texts_before = (shown_steps(after, run_index)[0]["texts"] for run_index in (0, 16))
-    changed = {spot: text for spot, text in texts_after.items() if texts_before.get(spot) != text}
-    numbers = ["1.5", "18", "4.5"]  # of a, e and c
-    assert sorted(text.strip() for spot, text in changed.items() if "-d" in spot) == [f"= {n}" for n in numbers]
-    assert sorted(text.strip() for spot, text in changed.items() if "-b" in spot) == numbers
-    assert len(changed) == 6
 
 
 def test_moving_a_slider_records_again_and_updates_the_player() -> None:
@@ -168,21 +152,6 @@ def run_with_hook(hook: Callable[[torch.Tensor], Any] | None, *, on: str = "c") 
     return trace
 
 
-def test_two_nodes_of_one_trace_are_never_merged() -> None:
-    def record_roots(root_names: str) -> hv.Trace:
-        x = leaf(2.0)
-        roots = {"u": x * 3, "v": x * 3}
-        with hv.record(names={"x": x, **roots}) as trace:
-            for name in root_names:
-                roots[name].backward(retain_graph=True)
-        return trace
-
-    traces = [record_roots("uvu"), record_roots("vvu")]
-    content = traces[0].diff(traces[1]).content()
-    for run_index, trace in enumerate(traces):
-        assert frame_texts(shown_steps(content, run_index)) == frame_texts(shown_steps_of(trace))
-
-
 def test_a_comparison_shows_both_traces_and_their_first_difference() -> None:
     plain, hooked = run_with_hook(None), run_with_hook(c_hook)
     content = plain.diff(hooked).content()
@@ -198,58 +167,16 @@ def test_a_comparison_shows_both_traces_and_their_first_difference() -> None:
     assert content["notes"] == [f"Gradients that differ: 2. The difference begins at step {step}, with c_hook on c."]
 
 
-def test_only_the_trace_with_a_hook_has_its_pin_labelled_did_not_fire() -> None:
-    def unreached(*, hooked: bool) -> hv.Trace:
-        x, y = leaf(3.0), leaf(4.0)
-        x.register_hook(c_hook)
-        if hooked:
-            y.register_hook(c_hook)
-        z = x * y
-        with hv.record(names={"x": x, "y": y}) as trace:
-            torch.autograd.grad(z, [z])
-        return trace
-
-    content = unreached(hooked=False).diff(unreached(hooked=True)).content()
-    pins = [
-        [text for spot, text in shown_steps(content, run_index)[-1]["texts"].items() if "-p" in spot]
-        for run_index in (0, 1)
-    ]
-    assert pins == [["did not fire"], ["did not fire", "did not fire"]]
-
-
-def test_each_side_of_a_comparison_numbers_its_own_hooks() -> None:
-    def record_with_hooks(*hooks: Callable[[torch.Tensor], torch.Tensor]) -> hv.Trace:
-        x = leaf(3.0)
-        for hook in hooks:
-            x.register_hook(hook)
-        with hv.record(names={"x": x}) as trace:
-            (x * x).backward()
-        return trace
-
-    content = record_with_hooks(lambda grad: grad + 100, c_hook).diff(record_with_hooks(c_hook)).content()
-    pictures = [content["svgs"][shown_steps(content, run_index)[0]["picture"]] for run_index in (0, 1)]
-    pin_labels = [re.findall("[①②] [^<]*", picture) for picture in pictures]
-    assert pin_labels == [["① λ grad + 100", "② c_hook"], ["① c_hook"]]
-    titles = [
-        [f["title"] for f in shown_steps(content, run_index) if f["kind"] == "tensor_hook"] for run_index in (0, 1)
-    ]
-    assert titles == [["tensor hook ① on x", "tensor hook ② on x"], ["tensor hook ① on x"]]
-
-
-@pytest.mark.parametrize("backward", [True, False])
-def test_a_switched_off_module_hook_keeps_its_pin(*, backward: bool) -> None:
+def test_a_switched_off_module_hook_keeps_its_pin() -> None:
     def run() -> None:
         net = torch.nn.Identity()
         net.register_forward_hook(lambda module, args, output: output * 3)
-        y = net(leaf(2.0))
-        if backward:
-            y.backward()
+        net(leaf(2.0))
 
     content = whatif(run).content()
-    assert len(content["svgs"]) == (2 if backward else 1)
-    assert [set(re.findall(r'id="(m0-p\d+)"', svg)) for svg in content["svgs"]] == [{"m0-p0"}] * len(content["svgs"])
+    assert [set(re.findall(r'id="(m0-p\d+)"', svg)) for svg in content["svgs"]] == [{"m0-p0"}]
     final_texts = [shown_steps(content, run_index)[-1]["texts"].get("m0-p0-v") for run_index in (0, 1)]
-    assert final_texts == ([None, "off"] if backward else ["2 → 6", "off"])
+    assert final_texts == ["2 → 6", "off"]
 
 
 def test_a_note_states_that_steps_were_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:

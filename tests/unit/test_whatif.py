@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import torch
 from scenes import Doubled, c_hook
-from shown import shown_steps
-from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 from torch.nn.modules import module as torch_modules
 from torch.optim import optimizer as torch_optimizer
@@ -137,38 +135,6 @@ def test_hook_can_be_switched_however_it_is_registered(way: str, monkeypatch: py
     assert not experiment.without(0).firings
 
 
-def test_equal_hooks_are_switched_separately() -> None:
-    def run() -> None:
-        x = leaf()
-        for _ in range(3):
-            x.register_hook(times_two)
-        (x * 1).backward()
-
-    traces = whatif(run).traces
-    assert len(traces) == 8
-    for off, trace in traces.items():
-        assert trace.steps[-1].after.tolist() == 2.0 ** (3 - len(off))  # type: ignore[union-attr]
-
-
-def test_hooks_registered_by_a_hook_and_by_the_function_are_distinguished() -> None:
-    def run() -> None:
-        x, z = leaf(), leaf()
-        y = x * 3
-        y.register_hook(lambda grad: x.register_hook(times_two) and None)
-        y.backward()
-        z.register_hook(times_two)
-        (z * 5).backward()
-
-    experiment = whatif(run)
-    assert [(hook.label, hook.on) for hook in experiment.hooks][1:] == [("times_two", "x"), ("times_two", "z")]
-    assert [step.on for step in experiment.without(0, 1).firings] == ["z"]
-    assert [step.on for step in experiment.without(0, 2).firings] == []
-    experiment.change()
-    assert sorted(hook["name"] for hook in experiment.content()["hooks"]) == sorted(
-        hook.label for hook in experiment.hooks
-    )
-
-
 def test_hooks_left_registered_by_the_function_are_removed() -> None:
     net = Doubled()
     outputs = []
@@ -237,27 +203,20 @@ def test_each_run_has_the_same_random_numbers_and_the_state_after_one_run() -> N
     assert experiment.notes == []
 
 
-@pytest.mark.parametrize("place", ["forward", "backward"])
-def test_an_interrupt_in_the_third_run_restores_everything(place: str) -> None:
-    net, runs, should_interrupt = Doubled(), [0], [False]
-
-    def stop(*_: Any) -> None:
-        if should_interrupt[0]:
-            raise KeyboardInterrupt
+def test_an_interrupt_in_the_third_run_restores_everything() -> None:
+    net, runs = Doubled(), [0]
 
     def run(x: float = 3.0) -> None:
         runs[0] += 1
-        should_interrupt[0] = x > 3 and runs[0] == 3
-        inside = torch.rand(()) * x
-        net.register_forward_hook(stop if place == "forward" else look)
-        z = leaf(2.0)
-        z.register_hook(look)  # off in the third run
-        y = net(inside) * z
-        y.register_hook(stop if place == "backward" else look)
+        net.register_forward_hook(look)
+        y = net(torch.rand(()) * x)
+        y.register_hook(look)
+        if x > 3 and runs[0] == 3:
+            raise KeyboardInterrupt
         y.backward()
 
     experiment = whatif(run, x=(0, 5))
-    traces, hooks, notes = experiment.traces, [hook.label for hook in experiment.hooks], experiment.notes
+    traces = experiment.traces
     runs[0] = 0
     state = torch.random.get_rng_state(), random.getstate()
     with pytest.raises(KeyboardInterrupt):
@@ -265,8 +224,7 @@ def test_an_interrupt_in_the_third_run_restores_everything(place: str) -> None:
     assert runs[0] == 3
     assert not net._forward_hooks
     assert torch.equal(torch.random.get_rng_state(), state[0]) and random.getstate() == state[1]
-    assert (experiment.values, experiment.traces, experiment.notes) == ({"x": 3.0}, traces, notes)
-    assert [hook.label for hook in experiment.hooks] == hooks
+    assert (experiment.values, experiment.traces) == ({"x": 3.0}, traces)
     experiment.change(x=2)
     assert experiment.values == {"x": 2.0}
 
@@ -282,37 +240,6 @@ def test_a_run_that_raises_without_a_hook_is_kept_with_a_note() -> None:
     trace = whatif(run).without(0)
     assert trace.steps[-1].kind == "accumulate"
     assert trace.notes == ["The function raised IndexError: list index out of range"]
-
-
-def fails(module: nn.Module, args: Any, output: Any) -> None:
-    raise RuntimeError("no")
-
-
-def test_hooks_prevented_from_firing_by_an_error_can_be_switched() -> None:
-    def run() -> None:
-        net, x = nn.Sequential(nn.Identity(), nn.ReLU()), leaf(3.0)
-        x.register_hook(times_two)
-        net[0].register_forward_hook(fails)
-        net[1].register_forward_hook(look)
-        net(x).backward()
-
-    experiment = whatif(run)
-    assert [(hook.name, hook.on) for hook in experiment.hooks] == [
-        ("times_two", "x"),
-        ("fails", "net.0"),
-        ("look", "net.1"),
-    ]
-    fired = {off: [step.hook.name for step in trace.firings if step.hook] for off, trace in experiment.traces.items()}
-    assert len(fired) == 8
-    assert {off: names for off, names in fired.items() if names} == {
-        frozenset({1}): ["look", "times_two"],
-        frozenset({0, 1}): ["look"],
-        frozenset({1, 2}): ["times_two"],
-    }
-    content = experiment.content()
-    [pins] = [switch["hooks"] for switch in content["switches"] if switch["label"] == "times_two"]
-    steps = [step for run in range(len(content["runs"])) for step in shown_steps(content, run)]
-    assert {*pins} == {step["hook"] for step in steps if step["sentence"].startswith("times_two")}
 
 
 # -- players, sliders and labels
@@ -342,25 +269,8 @@ def double(x: float = 5.0) -> None:
     (x * 2).backward()  # type: ignore[attr-defined]
 
 
-def test_moves_of_a_slider_are_compared_with_the_value_that_it_began_with() -> None:
-    experiment = whatif(double, x=(0, 10))
-    (slider,) = make_sliders(experiment, experiment.player())
-    slider.value = 6.0
-    slider.value = 7.0
-    [run_before] = experiment.before.values()
-    [x] = [row for row in run_before.trace.tensors if row.leaf]
-    assert run_before.trace.value(x.data).tolist() == 5.0
-    assert [entry["label"] for entry in experiment.content()["runs"]] == ["After the change", "Before the change"]
-
-
-def test_a_slider_starts_at_the_clamped_default_or_in_the_middle() -> None:
-    experiment = whatif(lambda a, b=9.0: (leaf(a) * b).backward(), a=(0, 10), b=(0, 3))
-    assert experiment.values == {"a": 5.0, "b": 3.0}
-
-
-@pytest.mark.parametrize(("bounds", "value"), [((-3, 3), 2.0), ((0.1, 0.7), 1 / 3), ((-1e6, 2e6), 0.3)])
-def test_a_slider_can_show_the_value_that_it_begins_with(bounds: tuple[float, float], value: float) -> None:
-    experiment = whatif(lambda x=value: double(x), x=bounds)
+def test_a_slider_can_show_the_value_that_it_begins_with() -> None:
+    experiment = whatif(lambda x=1 / 3: double(x), x=(0.1, 0.7))
     (slider,) = make_sliders(experiment, experiment.player())
     count = (slider.value - slider.min) / slider.step
     assert count == pytest.approx(round(count), rel=1e-9)
@@ -373,10 +283,7 @@ def test_a_slider_can_show_the_value_that_it_begins_with(bounds: tuple[float, fl
         (3, {}, TypeError, "takes a function that builds and runs a pass; this is an int"),
         (lambda: None, {}, ValueError, "Nothing to show: the function called no module and ran no backward pass."),
         (lambda a: None, {}, TypeError, r"needs a value for a: give it a default, or a range such as a=\(-3, 3\)"),
-        (lambda a: None, {"b": (0, 1)}, TypeError, "has no argument b. It has: a."),
-        (lambda a: None, {"a": 3}, ValueError, r"A range is two numbers, the smaller one first, .* a is 3."),
-        (lambda a: None, {"a": (3, 1)}, ValueError, r"a is \(3, 1\)"),
-        (lambda a: None, {"a": (0, float("inf"))}, ValueError, r"a is \(0, inf\)"),
+        (lambda a: None, {"a": (3, 1)}, ValueError, r"A range is two numbers, the smaller one first, .* a is \(3, 1\)"),
     ],
 )
 def test_bad_input_raises_an_error_with_instructions(

@@ -11,7 +11,6 @@ from scenes import c_hook, leaf, recorded
 
 import hookviz as hv
 from hookviz.player import trace_content
-from hookviz.player.widget import Player
 from hookviz.what_if import slider_panel
 
 
@@ -54,13 +53,6 @@ def test_a_closed_player_of_a_large_trace_releases_the_trace(monkeypatch: pytest
     player.close()
     gc.collect()
     assert reference() is None and player.content == {}
-
-
-def test_closing_a_player_does_not_close_a_given_layout() -> None:
-    before, layout = models(), ipywidgets.Layout()
-    Player(layout=layout).close()
-    assert models() == {**before, layout.model_id: layout}
-    layout.close()
 
 
 class Kernel:

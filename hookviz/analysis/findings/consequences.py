@@ -186,7 +186,7 @@ def _name_hook(hook: Hook) -> str:
     """Name a hook and its owner, with its line if that is known."""
     if hook.line is None or shows_line(hook):
         return _("{hook} on {on}").format(hook=hook.label, on=hook.on)
-    return _("{hook} on {on} (line {line})").format(hook=hook.label, on=hook.on, line=hook.line)
+    return _("{hook} on {on} (defined in line {line})").format(hook=hook.label, on=hook.on, line=hook.line)
 
 
 def _describe_untrained(row: MissingGradient, held: Held) -> list[str]:

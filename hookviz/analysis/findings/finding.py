@@ -21,7 +21,8 @@ _LINE_ROLES = {
     "raises": N_("line {line} (raises)"),
     "edits": N_("line {line} (edits in place)"),
     "returns": N_("line {line} (returns)"),
-    "hook": N_("line {line} (the hook)"),
+    "hook": N_("line {line} (defines the hook)"),
+    "inside": N_("line {line} (in the hook)"),
     "registered": N_("line {line} (registers the hook)"),
     "removed": N_("line {line} (removes the hook)"),
     "overwrites": N_("line {line} (overwrites the handle)"),
@@ -33,6 +34,7 @@ _LINE_ROLES = {
     "clips": N_("line {line} (clips the gradients)"),
     "clears": N_("line {line} (clears the gradients)"),
     "replaces": N_("line {line} (replaces the parameters)"),
+    "freezes": N_("line {line} (may freeze them)"),
     "zeros": N_("line {line} (sets it to 0)"),
     "draws": N_("line {line} (draws the weights)"),
 }
@@ -186,10 +188,10 @@ class Finding(ShownRow):
     """What the line does; empty without a line. A wrong value ``begins`` there, or it is the ``cause`` of which the
     sentences speak. It ``cuts`` the graph or ``may_cut`` it, switches it ``off``,
     ``raises``, ``edits`` in place, ``returns`` a value, begins the ``backward`` that returns None, computes the
-    ``derivative`` of a Function, is that of the ``hook``, or ``registered`` or ``removed`` it; it ``overwrites`` the
-    handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets its learning
-    ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters, sets one to ``zeros`` or ``draws``
-    its numbers, or ``evaluates``: it switches to evaluation mode."""
+    ``derivative`` of a Function, defines the ``hook`` or is ``inside`` it, ``registered`` or ``removed`` it; it
+    ``overwrites`` the handle of a hook, starts the ``pass``, is the ``update`` of an optimizer, ``makes`` that, sets
+    its learning ``rate``, ``clips`` or ``clears`` gradients, ``replaces`` parameters or perhaps ``freezes`` them, sets
+    one to ``zeros`` or ``draws`` its numbers, or ``evaluates``: it switches to evaluation mode."""
     cause: str = ""
     """Why it is so; empty if ``sentence`` says that."""
     advice: str = ""

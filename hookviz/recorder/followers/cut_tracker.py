@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from hookviz.analysis.findings.parameters.cutting_code import FOLLOWED_METHODS
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import DisableTorchFunction, push_function_mode
 from hookviz.autograd.variable_names import caller_frame
@@ -132,6 +133,8 @@ class CutTracker(Follower):
         self._dropped_steps = 0
         self._has_more = False
         self._rows: dict[CutRow, int] = {}
+        self.lines: set[tuple[str, int]] = set()
+        """File and line of the code that ran one of ``FOLLOWED_METHODS``."""
 
     # -- the mode
 
@@ -189,6 +192,9 @@ class CutTracker(Follower):
         self, function: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
     ) -> Op | None:
         name = name_op(function)
+        if name in FOLLOWED_METHODS:
+            frame = caller_frame(2)
+            self.lines.add((frame.f_code.co_filename, frame.f_lineno))
         in_place = is_in_place(function, name)
         sources, cuts = [], 0
         for value in list_inputs(name, args, options, in_place=in_place):

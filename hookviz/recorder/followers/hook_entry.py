@@ -70,6 +70,8 @@ class HookEntry:
         """
         self.is_stray = False
         """Whether its tensor is a parameter that no module held that was known when a pass began."""
+        self.is_of_uncalled_model = False
+        """Whether its tensor was then a parameter of a model of which no module had been called."""
 
     @property
     def identity(self) -> tuple[Any, int]:

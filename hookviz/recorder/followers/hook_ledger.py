@@ -298,8 +298,10 @@ class HookLedger(Follower):
         known = self.parameters.find_entry(parameter)
         is_called = known is not None and known.module is not None
         entry.frozen_at_call += known is not None and is_called and not known.requires_grad
-        is_held = is_called or self.owners.names.is_held(parameter) or self.calls.modules.holds(parameter)
-        entry.is_stray = not is_held
+        is_of_called_model = is_called or self.calls.modules.holds(parameter)
+        is_held_elsewhere = not is_of_called_model and self.owners.names.is_held(parameter)
+        entry.is_stray = not (is_of_called_model or is_held_elsewhere)
+        entry.is_of_uncalled_model = is_held_elsewhere
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Forget the reference to a tensor: torch swaps it with another one only if nothing refers to it weakly."""

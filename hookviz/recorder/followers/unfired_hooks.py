@@ -214,6 +214,7 @@ class UnfiredHooks(Follower):
             frozen=is_frozen and owner.is_leaf,
             frozen_at_call=bool(passes) and entry.frozen_at_call == passes,
             stray=entry.is_stray,
+            uncalled=entry.is_of_uncalled_model,
             made_by=owner.made_by,
             made_from="" if owner.made_from is None else self._name_leaf(owner.made_from),
             returned=returned,

@@ -5,7 +5,7 @@ import linecache
 import re
 import sys
 import tokenize
-from collections.abc import Container
+from collections.abc import Collection, Container
 from types import CodeType, FrameType
 from typing import Any
 
@@ -30,8 +30,8 @@ MAX_DEFINITIONS = 100
 class UserCode(Follower):
     """Fills ``TraceData.sources`` and ``TraceData.lines``."""
 
-    def __init__(self, trace: TraceData, given_names: Container[str]) -> None:
-        self._trace, self._given_names = trace, given_names
+    def __init__(self, trace: TraceData, given_names: Container[str], op_lines: Collection[tuple[str, int]]) -> None:
+        self._trace, self._given_names, self._op_lines = trace, given_names, op_lines
         self._by_code: dict[int, tuple[CodeType, int | None]] = {}
         """``id`` of the code of a function → the code, so that no other gets its ``id``, and its source."""
         self._by_row: dict[SourceRow, int] = {}
@@ -63,8 +63,17 @@ class UserCode(Follower):
     def close(self) -> None:
         """Keep the functions and classes that kept code names, and those that these name.
 
-        A function that calls no module, such as a helper in another file, leaves no line; it may cut the graph.
+        A function that calls no module, such as a helper in another file, leaves no line; it may cut the graph. Note
+        the lines of kept code that ran an op that can cut.
         """
+        self._add_definitions()
+        places = {(shorten_filename(filename), line) for filename, line in self._op_lines}
+        for index, row in enumerate(self._trace.sources):
+            last = row.line + row.text.count("\n")
+            inside = sorted(line for file, line in places if file == row.file and row.line <= line <= last)
+            self._trace.lines += [LineRow(index, line) for line in inside]
+
+    def _add_definitions(self) -> None:
         waiting = [(self._trace.sources[source].text, found) for source, found in self._variables.items()]
         self._variables.clear()
         most = len(self._trace.sources) + MAX_DEFINITIONS

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.program_text import (
+    describe_copying,
     find_cut_of_variable,
     find_forward_call,
     find_replaced_parameter,
@@ -16,6 +17,7 @@ from hookviz.analysis.findings.hooks.program_text import (
 )
 from hookviz.analysis.findings.hooks.timeline import (
     ALL_FACTS,
+    TWIN,
     Fact,
     Timeline,
     between,
@@ -66,7 +68,7 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
 
 def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
     """Return what ran instead of a call of the module: its forward, or a module like it."""
-    is_used, has_caller = bool(hook.used or hook.inner), timeline.caller_of(hook) is not None
+    is_used, has_caller = bool(hook.used or hook.inner), not hook.uncalled and timeline.caller_of(hook) is not None
     forward = find_forward_call(timeline.trace, hook.on) if is_used or has_caller else None
     if forward is None and hook.used:
         forward = find_use_of_weights(timeline.trace, hook.on)
@@ -165,8 +167,11 @@ def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.called or hook.copy is None:
         return None
     step = timeline.first_call(hook.copy)
-    names = {"on": hook.on, "copy": timeline.trace.modules[hook.copy].name, "step": f"{(step or 0) + 1:,}"}
-    return Cause("copied.object" if hook.bound else "copied", names, step)
+    copy = timeline.trace.modules[hook.copy].name
+    copying = describe_copying(timeline.trace, hook.on, [copy])
+    names = {"on": hook.on, "copy": copy, "step": f"{(step or 0) + 1:,}"}
+    place = Place(TWIN, copying, step) if copying else None
+    return Cause("copied.object" if hook.bound else "copied", names, step, place=place)
 
 
 def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -360,11 +365,11 @@ def _dropped(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
 
 
 def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
-    """It is a parameter of a module that was not called."""
+    """It is a parameter of a module that was not called, though a copy of that may have its name."""
     module = hook.on.rpartition(".")[0]
     names = {row.name for row in timeline.trace.modules}
     is_parameter = hook.leaf and module and not hook.in_graph and hook.passes
-    if not is_parameter or module in names or not names:
+    if not is_parameter or (module in names and not hook.uncalled) or not names:
         return None
     return Cause("owner_not_called", {"on": hook.on, "module": module})
 

@@ -82,18 +82,18 @@ EXPLANATIONS: dict[str, Explanation] = {
         "bypassed",
         N_(
             "{on} was never called, although a parameter of it belongs to the graph: something else used its "
-            "parameters, such as {on}.forward(...), a function, or a compiled copy of the model. This runs no"
+            "parameters, such as {code}.forward(...), a function, or a compiled copy of the model. This runs no"
             " hooks."
         ),
-        N_("Write {on}(...) where {on} is used."),
+        N_("Write {code}(...) where {on} is used."),
     ),
     "bypassed.inner": Explanation(
         "bypassed",
         N_(
             "{on} was never called, although {inner} inside it was: its parts ran without {on} itself, as "
-            "{on}.forward(...) or a loop over its children does. This runs no hooks of {on}."
+            "{code}.forward(...) or a loop over its children does. This runs no hooks of {on}."
         ),
-        N_("Write {on}(...) instead, or register the hook on an inner module."),
+        N_("Write {code}(...) instead, or register the hook on an inner module."),
     ),
     "attention": Explanation(
         "bypassed",
@@ -210,7 +210,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "frozen": Explanation(
         "frozen",
         N_("{on} did not require grad (requires_grad=False)."),
-        N_("Unfreeze it before the forward: {on}.requires_grad_()."),
+        N_("Unfreeze it before the forward: {code}.requires_grad_()."),
     ),
     "frozen_at_call": Explanation(
         "frozen",
@@ -297,7 +297,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "partial.grad": Explanation(
         "partial",
         N_("torch.autograd.grad returns gradients, never writes {on}.grad, and calls no {kind}."),
-        N_("Call backward() instead of autograd.grad, or register a tensor hook: {on}.register_hook(...)."),
+        N_("Call backward() instead of autograd.grad, or register a tensor hook: {code}.register_hook(...)."),
     ),
     # an exception came first
     "raised": Explanation("raised", N_("An exception came first (step {step})."), N_("Fix the exception first.")),
@@ -348,7 +348,7 @@ EXPLANATIONS: dict[str, Explanation] = {
     "unknown": Explanation(
         "unknown",
         N_("{on} was used while {hook} was registered, and no step shows {hook}: what happened is not known."),
-        N_("Look at hv.hooks({on})."),
+        N_("Look at hv.hooks({code})."),
     ),
     "unknown.tensor": Explanation(
         "unknown",

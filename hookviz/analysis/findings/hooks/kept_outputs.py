@@ -79,7 +79,7 @@ def _find_edited(
         certainty="likely",
         line=(hooks[0].line or 1) + kept.value.lineno - 1,
         file=hooks[0].file,
-        line_role="hook",
+        line_role="inside",
         cause=_("{code} has the same memory as the output: that of {editor} is left there.").format(**names),
         advice=_("Keep a copy with clone(), or let {editor} make a new tensor (inplace=False).").format(**names),
         hooks=hooks,
@@ -175,7 +175,7 @@ def _make_overwritten(trace: TraceData, steps: list[int], store: Store) -> Findi
         "remark",
         line=(hooks[0].line or 1) + store.target.lineno - 1,
         file=hooks[0].file,
-        line_role="hook",
+        line_role="inside",
         advice=_("Append to a list, or give each its own key."),
         hooks=hooks,
     )

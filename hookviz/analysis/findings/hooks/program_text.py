@@ -2,23 +2,29 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from hookviz.analysis.findings.parameters.cutting_code import (
     find_cutting_code,
     find_innermost,
+    get_last_name,
     iter_trees,
     parse_source,
 )
 from hookviz.analysis.findings.parameters.places import Place
-from hookviz.analysis.findings.training.program_calls import find_replacement, read_line
+from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
+from hookviz.analysis.findings.training.program_calls import find_function, find_replacement, read_line
 from hookviz.support.definitions import find_edited, is_value, list_returned
-from hookviz.support.messages import _
+from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
+from hookviz.trace.traversal import list_outer_paths
 
 FORWARD = "forward"
 """The place of code that calls the forward of a module, or takes its weight, instead of calling the module."""
+PASSED = "passed"
+"""The place of code that passes the forward of a module on, or keeps it, in place of the module."""
 VARIABLE = "variable"
 """The place of code that can cut a tensor in a variable off."""
 REPLACED = "replaced"
@@ -26,38 +32,85 @@ REPLACED = "replaced"
 
 
 def find_forward_call(trace: TraceData, module: str) -> Place | None:
-    """Return where the program calls the forward of a module with this name directly, if at one place only."""
-    found = [
-        (place, text) for place, text in _list_forward_calls(trace) if "." in module or not text.startswith("self.")
-    ]
-    sentence = _("Your code calls {code}.forward(...) ({where}), which skips the hooks of {code}.")
-    return _place_only(module, {(place, text, text) for place, text in found}, sentence)
+    """Return where the program calls the forward of a module with this name, or passes it on, if at one place only."""
+    uses = [use for use in _list_forwards(trace) if "." in module or not use.text.startswith("self.")]
+    own = {(use.place, use.text, use.is_call): use for use in uses if use.names_module(module)}
+    if len(own) != 1:
+        return None
+    [use] = own.values()
+    key, sentence = FORWARD, _("Your code calls {code}.forward(...) ({where}), which skips the hooks of {code}.")
+    if not use.is_call:
+        key = PASSED
+        sentence = _("Your code passes on or keeps {code}.forward ({where}): calling that skips the hooks of {code}.")
+    return Place(key, sentence.format(code=use.text, where=use.place.where), None, use.place)
 
 
 def find_use_of_weights(trace: TraceData, module: str) -> Place | None:
     """Return where the program uses the weight or bias of a module with this name itself, if at one place only."""
-    found = {(place, text, text.rpartition(".")[0]) for place, text in _list_computing(trace)}
-    sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
-    return _place_only(module, found, sentence)
-
-
-def _place_only(module: str, found: set[tuple[CodePlace, str, str]], sentence: str) -> Place | None:
-    """Make the place of the only code, of some with its object, whose object has the last name of a module."""
-    name = module.rpartition(".")[2]
-    own = [(place, text) for place, text, owner in found if name and _get_last_name(owner) == name]
+    name, found = module.rpartition(".")[2], set(_list_computing(trace))
+    own = [(place, text) for place, text in found if name and _get_last_name(text.rpartition(".")[0]) == name]
     if len(own) != 1:
         return None
     [(place, text)] = own
+    sentence = _("Your code uses {code} ({where}) without a call of the module, which runs no hooks.")
     return Place(FORWARD, sentence.format(code=text, where=place.where), None, place)
 
 
-def _list_forward_calls(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
-    """Yield line and object of each call of a ``forward``, other than that of a base class."""
-    for source, node in ((source, node) for source, tree in iter_trees(trace) for node in ast.walk(tree)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
-            text = ast.unparse(node.func.value)
-            if "super" not in text:
-                yield CodePlace(source.file, node.lineno + source.line - 1), text
+@dataclass(frozen=True)
+class _Forward:
+    """Code that reaches the ``forward`` of an object."""
+
+    place: CodePlace
+    owner: ast.expr
+    scope: ast.AST
+    """The function around it."""
+    is_call: bool
+
+    @property
+    def text(self) -> str:
+        """The code of the object."""
+        return ast.unparse(self.owner)
+
+    def names_module(self, module: str) -> bool:
+        """Whether the object may be a module: it has its last name, or a loop over what holds the module gives it."""
+        _start, holder, last = ["", "", *module.split(".")][-3:]
+        values, elements = _list_values(self.scope, self.owner)
+        return bool(last) and (last in map(_get_last_name, values) or holder in elements)
+
+
+def _list_forwards(trace: TraceData) -> Iterator[_Forward]:
+    """Yield each use of a ``forward``, other than that of a base class."""
+    for source, tree in iter_trees(trace):
+        nodes = list(ast.walk(tree))
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        for node in nodes:
+            is_read = isinstance(node, ast.Attribute) and node.attr == "forward" and isinstance(node.ctx, ast.Load)
+            if is_read and isinstance(node, ast.Attribute) and "super" not in ast.unparse(node.value):
+                place = CodePlace(source.file, node.lineno + source.line - 1)
+                yield _Forward(place, node.value, find_function(tree, node.lineno), id(node) in called)
+
+
+def _list_values(scope: ast.AST, part: ast.expr) -> tuple[list[str], set[str]]:
+    """List the code that a part of the program stands for, and the names of what it may be an element of.
+
+    >>> scope = ast.parse("for block in self.blocks: block.forward(x)")
+    >>> values, elements = _list_values(scope, ast.Name("block"))
+    >>> values, sorted(elements)
+    (['block'], ['blocks', 'self'])
+    """
+    values, elements = [ast.unparse(part)], set[str]()
+    if isinstance(part, ast.Subscript) and not isinstance(part.slice, ast.Constant):
+        elements.add(_get_last_name(ast.unparse(part.value)))
+    for node in ast.walk(scope) if isinstance(part, ast.Name) else ():
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == values[0]:
+            values.append(ast.unparse(node.value))
+        elif isinstance(node, (ast.For, ast.comprehension)) and _binds(node.target, values[0]):
+            elements.update(re.findall(r"\w+", ast.unparse(node.iter)))
+    return values, elements
+
+
+def _binds(target: ast.expr, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
 
 
 def _get_last_name(text: str) -> str:
@@ -67,6 +120,27 @@ def _get_last_name(text: str) -> str:
     ('encoder', '0', 'head')
     """
     return re.findall(r"\w+", text)[-1] if re.search(r"\w", text) else ""
+
+
+def describe_copying(trace: TraceData, original: str, used: Iterable[str]) -> str:
+    """Name the code that may have copied a module, or one around it; empty if there is none.
+
+    Args:
+        original: the name of the module, or of a parameter of it.
+        used: the names of what was used in its place: a line that copies that in its turn is left out.
+    """
+    functions, found = ProgramFunctions(trace.sources), list[str]()
+    own = {*list_outer_paths(original), original} - {"self"}
+    names = set(map(_get_last_name, own))
+    others = {path for other in used for path in (*list_outer_paths(other), other)} - own
+    for index, (source, tree) in enumerate(iter_trees(trace)):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and get_last_name(node.func) == "deepcopy" and node.args:
+                place = CodePlace(source.file, node.lineno + source.line - 1)
+                given = functions.list_values_of((index, place.line), ast.unparse(node.args[0]))
+                if any(_get_last_name(value) in names and value not in others for value in given):
+                    found.append(f"{ast.unparse(node)} ({place.where})")
+    return _("Code that may have made a copy: {code}.").format(code=join_first(found)) if found else ""
 
 
 def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:

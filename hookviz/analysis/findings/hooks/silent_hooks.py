@@ -8,23 +8,26 @@ from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.hooks.cause import Cause, Explanation
 from hookviz.analysis.findings.hooks.causes import find_cause
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
-from hookviz.analysis.findings.hooks.program_text import FORWARD, REPLACED, VARIABLE, find_hook_line
+from hookviz.analysis.findings.hooks.program_text import FORWARD, PASSED, REPLACED, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
-from hookviz.analysis.findings.parameters.places import FOLLOW_OPS, MISSED, follows_ops
+from hookviz.analysis.findings.parameters.missing_gradients import advise_on_cut
+from hookviz.analysis.findings.parameters.places import CUTS, FOLLOW_OPS, MISSED, follows_ops
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import HOOK_KINDS, Hook, HookRow, TraceData, UnfiredRow
+from hookviz.trace.traversal import write_access
 
 _UNUSED_OR_CUT = N_("{root} does not use {on}, or the graph is cut on the way.")
 _NOT_USED = N_("No op that cuts was seen on the way: look whether {on} is used for {root}.")
-_ROLES = {FORWARD: "cause", MISSED: "cause", REPLACED: "replaces"}
+_ROLES = {FORWARD: "cause", PASSED: "cause", MISSED: "cause", REPLACED: "replaces"}
 """Kind of place → what its line does, if it does not cut the graph."""
 
 _OF_ALL = ("frozen", "no_forward", "not_called")
 """Kinds of causes that some modules of most nets have."""
 _SENTENCES = {
     FORWARD: N_("{on} was never called."),
+    PASSED: N_("{on} was never called."),
     REPLACED: N_("What {hook} was registered on was gone before a pass used it."),
 }
 """Kind of place → why the hook did not fire, where the place says the rest."""
@@ -53,6 +56,8 @@ class ExplainedHook:
     """Whether it did so on an owner with the same name."""
     follows_ops: bool = False
     """Whether the recording followed each op, to find those that cut."""
+    cut_advice: str = ""
+    """What to do about the code that cuts it off; empty if nothing is known of that."""
 
     @property
     def explanation(self) -> Explanation:
@@ -85,7 +90,8 @@ class ExplainedHook:
     @property
     def arguments(self) -> dict[str, str]:
         """What its sentences name."""
-        return {**self.cause.arguments, "on": self.hook.on, "hook": self.hook.label}
+        names = {"on": self.hook.on, "code": write_access(self.hook.on), "hook": self.hook.label}
+        return {**self.cause.arguments, **names}
 
     @property
     def reason(self) -> str:
@@ -103,14 +109,18 @@ class ExplainedHook:
         if not self.cause.is_proven:
             return "open"
         place = self.cause.place
-        is_read = place is not None and (place.is_likely or place.key in (FORWARD, REPLACED, VARIABLE))
+        is_read = place is not None and (place.is_likely or place.key in (FORWARD, PASSED, REPLACED, VARIABLE))
         return "likely" if is_read else "proven"
 
     def _advise(self) -> str:
         if self.cause.place is not None and self.cause.place.key == FORWARD:
             return _("Call the module itself.")
+        if self.cause.place is not None and self.cause.place.key == PASSED:
+            return _("Use the module itself there, without .forward.")
         if self._is_somewhere_cut and not self.follows_ops:
             return join_sentences([_(_UNUSED_OR_CUT).format(**self.arguments), _(FOLLOW_OPS)])
+        if self.cut_advice and self.cause.key in ("outside", "not_in_graph"):
+            return self.cut_advice
         return _(_NOT_USED if self._is_somewhere_cut else self.explanation.advice).format(**self.arguments)
 
     @property
@@ -173,7 +183,8 @@ def _list_silent(trace: TraceData) -> Iterator[ExplainedHook]:
         is_idle = row.leaf and "." in row.on and not row.in_graph and timeline.caller_of(row) is None
         is_older = row.since is None
         firing = owners.get(_identify(row), ())
-        more = row.library, row.registered_at, index, bool(firing), row.on in firing, follows_ops(trace)
+        advice = advise_on_cut(trace, cause.place) if cause.place is not None and cause.place.key in CUTS else ""
+        more = row.library, row.registered_at, index, bool(firing), row.on in firing, follows_ops(trace), advice
         yield ExplainedHook(hook, row.key, cause, 0, is_older, is_idle, *more)
 
 

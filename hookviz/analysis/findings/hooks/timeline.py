@@ -5,9 +5,10 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Literal
 
+from hookviz.analysis.findings.hooks.program_text import describe_copying
 from hookviz.analysis.findings.parameters.missing_gradients import MissingGradient, list_missing_gradients
 from hookviz.analysis.findings.parameters.places import CUTS, Place, PlaceFinder
-from hookviz.support.messages import _, join_first, join_list
+from hookviz.support.messages import _, join_first, join_list, join_sentences
 from hookviz.trace import MODULE_HOOK_KINDS, CallRow, ModuleRow, TraceData, UnfiredRow
 from hookviz.trace.notes import PART_NOTES
 from hookviz.trace.traversal import find_calls_in_graphs, iter_enclosing_calls, list_outer_paths
@@ -269,13 +270,15 @@ def find_twin(timeline: Timeline, hook: UnfiredRow) -> Place | None:
     found = _list_twins(timeline, hook)
     if not found:
         return None
-    name, step = next(iter(found.items()))
-    more = join_list(list(found)[1:MAX_TWINS])
+    classes = {row.name for row in timeline.trace.modules if row.name == row.kind}
+    named = [name for name in found if name.partition(".")[0] not in classes] or list(found)[:1]
+    name, step = named[0], found[named[0]]
+    more = join_list(named[1:MAX_TWINS])
     names = {"other": name, "class": hook.owner, "step": f"{step + 1:,}", "more": more}
     text = _("{other}, another {class}, was called (step {step}).")
     if more:
         text = _("{other}, another {class}, was called (step {step}), as {more} was.")
-    return Place(TWIN, text.format(**names), step)
+    return Place(TWIN, join_sentences([text.format(**names), describe_copying(timeline.trace, hook.on, found)]), step)
 
 
 def _list_twins(timeline: Timeline, hook: UnfiredRow) -> dict[str, int]:
@@ -319,7 +322,8 @@ def find_copies(timeline: Timeline, hook: UnfiredRow) -> Place | None:
         return None
     text = _("Modules of the same class, with parameters of the same shapes, were called and may be copies: {names}.")
     names = list(found)[::-1]
-    return Place(TWIN, text.format(names=join_first(names, MAX_TWINS)), found[names[0]])
+    copying = describe_copying(timeline.trace, hook.on, names)
+    return Place(TWIN, join_sentences([text.format(names=join_first(names, MAX_TWINS)), copying]), found[names[0]])
 
 
 def _list_shapes(trace: TraceData, module: str) -> set[tuple[str, tuple[int, ...]]]:

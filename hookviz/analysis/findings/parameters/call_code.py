@@ -1,17 +1,24 @@
 """The code of the program around the module calls of a trace: who made a call, and what can cut the graph there."""
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.cutting_code import (
+    FOLLOWED_METHODS,
+    FUNCTIONS,
+    UNSEEN,
     CuttingCode,
     Lines,
     find_cutting_code,
+    find_innermost,
     find_lines,
+    get_last_name,
     list_cutting_code,
     list_other_calls,
+    parse_source,
     reaches_unnamed,
     uses_attribute,
 )
@@ -27,12 +34,89 @@ Region = tuple[int, Lines]
 """The index of a source, and some lines of it."""
 
 
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+"""Statements that contain no others."""
+
+
 class Reading(NamedTuple):
     """What was found in code that may cut."""
 
     code: Sequence[FileCode] = ()
     other: str = ""
     """A function that the code calls and whose text was not recorded; empty if there is none."""
+
+
+class _RecordedLines:
+    """The lines that are known to have run, and which code these rule out."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self._trace = trace
+        self._op_lines = {(row.source, row.line) for row in trace.lines if row.pass_id is None and row.call is None}
+        facts = {note.fact for note in trace.remarks}
+        hidden = facts & {"elsewhere", "elsewhere.calls"} or trace.lookup.steps_of_kinds("unobserved", "compiled")
+        self._is_whole = not (hidden or trace.dropped)
+        self._follows_ops = "cuts" in facts
+
+    def list_modules(self, source: int) -> dict[int, set[str]]:
+        """Return line of a source → the last names of the modules that were called there."""
+        modules: dict[int, set[str]] = {}
+        for row in self._trace.lines:
+            if row.source == source and row.call is not None:
+                modules.setdefault(row.line, set()).add(self._trace.plain_call(row.call).rpartition(".")[2])
+        return modules
+
+    def rules_out(self, source: int, piece: CuttingCode) -> bool:
+        """Return whether a piece of code is known not to have run: an op in it, or a call before it, was not seen."""
+        row = self._trace.sources[source]
+        tree, line = parse_source(row.text), piece.line - row.line + 1
+        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr) and node.lineno == line)
+        node = next((node for node in nodes if ast.unparse(node) == piece.text), None)
+        if node is None or not self._is_whole:
+            return False
+        return self._lacks_op(source, node) or self._lacks_call(source, tree, node)
+
+    def _lacks_op(self, source: int, node: ast.expr) -> bool:
+        """Return whether code would run a method that is followed, and no line of it did."""
+        parts, first = list(ast.walk(node)), self._trace.sources[source].line - 1
+        methods = (part.func for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute))
+        is_seen = any((source, first + line) in self._op_lines for line in _list_lines(node))
+        is_followed = self._follows_ops and any(method.attr in FOLLOWED_METHODS for method in methods)
+        return is_followed and not is_seen and not _may_skip(node)
+
+    def _lacks_call(self, source: int, tree: ast.Module, node: ast.expr) -> bool:
+        """Return whether a module call did not run that comes before code, or around it, in a branch of an ``if``."""
+        modules, shift = self.list_modules(source), self._trace.sources[source].line - 1
+        function = find_innermost(tree, FUNCTIONS, node.lineno)
+        calls = [] if function is None else [part for part in ast.walk(function) if isinstance(part, ast.Call)]
+
+        def has_run(part: ast.stmt | ast.expr, call: ast.Call) -> bool:
+            name = get_last_name(call.func)
+            return any(name in modules.get(line + shift, ()) for line in _list_lines(part))
+
+        made = {ast.unparse(call.func) for call in calls if has_run(call, call)}
+        for statement in [] if function is None or not made else _list_before(function, node):
+            inside = (part for part in ast.walk(statement) if isinstance(part, ast.Call))
+            if any(ast.unparse(call.func) in made and not has_run(statement, call) for call in inside):
+                return True
+        return False
+
+
+def _list_lines(node: ast.expr | ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _list_before(function: ast.AST, node: ast.expr) -> Iterator[ast.stmt]:
+    """Yield the statements that run whenever a piece of code does: before it or around it in a branch of an ``if``."""
+    for branch in (part for part in ast.walk(function) if isinstance(part, ast.If)):
+        for block in (branch.body, branch.orelse):
+            if block and block[0].lineno <= node.lineno <= (block[-1].end_lineno or 0):
+                before = (one for one in block if one.lineno <= node.lineno and isinstance(one, _SIMPLE))
+                yield from (one for one in before if not _may_skip(one))
+
+
+def _may_skip(part: ast.AST) -> bool:
+    """Return whether some of a part may not run although its line does."""
+    return any(isinstance(one, (*UNSEEN, ast.IfExp)) for one in ast.walk(part))
 
 
 class CallCode:
@@ -42,6 +126,7 @@ class CallCode:
         self.trace = trace
         self.lines = {row.call: row for row in trace.lines if row.call is not None}
         """Call → the line that made it."""
+        self._recorded = _RecordedLines(trace)
 
     @cached_property
     def pass_line(self) -> LineRow | None:
@@ -182,7 +267,8 @@ class CallCode:
         others = list[str]()
         for index, lines in self._walk_regions(regions, others):
             row = self.trace.sources[index]
-            code |= dict.fromkeys((row.file, one) for one in list_cutting_code(row.text, row.line, lines))
+            pieces = list_cutting_code(row.text, row.line, lines)
+            code |= dict.fromkeys((row.file, one) for one in pieces if not self._recorded.rules_out(index, one))
         return Reading(list(code), next(iter(others), ""))
 
     def follow(self, regions: list[Region]) -> list[Region]:
@@ -207,7 +293,8 @@ class CallCode:
             index, lines = waiting.pop(0)
             yield index, lines
             row = self.trace.sources[index]
-            for name in list_other_calls(row.text, row.line, lines, self._modules_of(index), self.functions.names):
+            modules = self._recorded.list_modules(index)
+            for name in list_other_calls(row.text, row.line, lines, modules, self.functions.names):
                 function = self.functions.find(name)
                 region = None if function is None else (function.source, function.lines)
                 if region is None:
@@ -215,14 +302,6 @@ class CallCode:
                 elif not any(_is_in(one, region) for one in met):
                     met.add(region)
                     waiting.append(region)
-
-    def _modules_of(self, source: int) -> dict[int, set[str]]:
-        """Return line of a source → the names of the modules that were called there."""
-        modules: dict[int, set[str]] = {}
-        for call, line in self.lines.items():
-            if line.source == source:
-                modules.setdefault(line.line, set()).add(self.trace.plain_call(call).rpartition(".")[2])
-        return modules
 
     def _list_in_hooks(self, path: Iterable[int]) -> list[FileCode]:
         """List the code that can cut in forward hooks of some calls, and of those around them."""

@@ -29,6 +29,9 @@ _CONVERSIONS = ("item", "tolist", "numpy", "tensor", "as_tensor", "from_numpy")
 """The functions and methods that make numbers of tensors, or tensors of numbers; beside ``float``."""
 _LEAVING = re.compile(rf"\b(({'|'.join(_CONVERSIONS)})|(?<!\.)float)\(")
 _NUMPY_CONVERSIONS = ("array", "asarray")
+_MAKING_TENSORS = ("tensor", "as_tensor", "from_numpy")
+_KEEPING_NUMBERS = ("detach", "cpu", "clone", "numpy", "tolist", "item")
+"""Methods of a tensor whose result has the same numbers."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Statement = TypeVar("Statement", bound=ast.stmt)
 CUTTING_FUNCTIONS = frozenset({"tensor", "as_tensor", "from_numpy", "Parameter", "no_grad", "inference_mode"})
@@ -58,6 +61,12 @@ TENSOR_METHODS = frozenset({
     "view_as",
 })  # fmt: skip
 """Methods of a tensor that cut nothing, and whose names other objects seldom use; the program may define them."""
+
+
+UNSEEN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.BoolOp)
+"""The expressions of which a part may not run although their line does."""
+FOLLOWED_METHODS = frozenset({"detach", "detach_", "numpy"})
+"""Methods that only tensors have: where the ops are followed, each line that runs one is noted."""
 
 
 class CuttingCode(NamedTuple):
@@ -169,16 +178,44 @@ def leaves_torch(text: str) -> bool:
     return _LEAVING.search(text) is not None
 
 
-def converts(tree: ast.Module, line: int, sentence: str) -> bool:
-    """Return whether a line makes numbers of Python or numpy from the result of code that a sentence names.
+def find_conversion(tree: ast.Module, line: int, sentence: str) -> ast.Call | None:
+    """Return the outermost call in a line that makes numbers of Python or numpy, or a tensor of these.
+
+    It does so from the result of code that a sentence names; None if there is no such call.
 
     >>> texts = ("torch.tensor(x.detach().tolist())", "np.asarray(x.detach())", "f(x.detach().float(), y.item())")
-    >>> [converts(parse_source(text), 1, "x.detach() returns a tensor without a graph.") for text in texts]
-    [True, True, False]
+    >>> found = (find_conversion(parse_source(text), 1, "x.detach() returns a tensor.") for text in texts)
+    >>> [call and ast.unparse(call) for call in found]
+    ['torch.tensor(x.detach().tolist())', 'np.asarray(x.detach())', None]
     """
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_conversion(node))
     around = (call for call in calls if call.lineno <= line <= (call.end_lineno or 0))
-    return any(ast.unparse(part) in sentence for call in around for part in _cutting_nodes(call))
+    return next((call for call in around if any(ast.unparse(one) in sentence for one in _cutting_nodes(call))), None)
+
+
+def find_converted(call: ast.Call) -> str:
+    """Return the tensor of which a call makes an equal one by way of numbers; empty if it computes something else.
+
+    >>> texts = ("torch.tensor(x.detach().tolist())", "torch.from_numpy(x.data.numpy() / 2)", "x.tolist()")
+    >>> [find_converted(ast.parse(text).body[0].value) for text in texts]
+    ['x', '', '']
+    """
+    part: ast.expr = call
+    if get_last_name(call.func) not in _MAKING_TENSORS:
+        return ""
+    while isinstance(part, (ast.Call, ast.Attribute)):
+        name = get_last_name(part.func if isinstance(part, ast.Call) else part)
+        is_making = name in (*_MAKING_TENSORS, *_NUMPY_CONVERSIONS)
+        if is_making and isinstance(part, ast.Call) and len(part.args) == 1 and not part.keywords:
+            part = part.args[0]
+        elif isinstance(part, ast.Attribute) and name == "data":
+            part = part.value
+        elif name in _KEEPING_NUMBERS and isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            part = part.func.value
+        else:
+            break
+    is_tensor = isinstance(part, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
+    return ast.unparse(part) if is_tensor else ""
 
 
 def _is_conversion(call: ast.Call) -> bool:

@@ -6,15 +6,13 @@ from functools import partial
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.analysis.findings.parameters.cutting_code import UNSEEN, parse_source
 from hookviz.support.messages import _, join_sentences
 from hookviz.support.source_code import CodePlace
 
 _ENDS = (ast.Return, ast.Continue, ast.Break)
 """The ends of a block that lead past what comes after it; after ``raise``, a forward does not return at all."""
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_UNSEEN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.BoolOp)
-"""The expressions of which a part may not run although their line does."""
 
 
 class MissedCall(NamedTuple):
@@ -161,7 +159,7 @@ def _find_in_expression(part: ast.AST, is_use: _IsUse, around: tuple[_Branch, ..
     """Yield the uses in an expression; ``a if condition else b`` is a branch, too."""
     if isinstance(part, ast.expr) and is_use(part):
         yield part.lineno, around
-    inner = (*around, _Branch(part.lineno, in_line=True)) if isinstance(part, _UNSEEN) else around
+    inner = (*around, _Branch(part.lineno, in_line=True)) if isinstance(part, UNSEEN) else around
     for child in ast.iter_child_nodes(part):
         more = inner
         if isinstance(part, ast.IfExp) and child is not part.test:

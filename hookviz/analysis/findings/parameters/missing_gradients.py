@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.cutting_code import (
     FUNCTIONS,
-    converts,
+    find_conversion,
+    find_converted,
     find_innermost,
     has_only_reparameterised,
     iter_trees,
@@ -56,6 +57,7 @@ def _place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
     all_rows = [trace.cut_rows[index] for index in indexes]
     rows = [row for row in all_rows if not _is_without_graph(row)] or all_rows
     sentences = list(dict.fromkeys(_explain_cut(row) for row in rows))
+    sentences += dict.fromkeys(sentence for row in rows if (sentence := _explain_conversion(trace, row)))
     rest = _("{count} more ops cut the graph.").format(count=len(sentences) - MAX_CUTS)
     steps = [row.step for row in rows if row.step is not None]
     lines = {None if row.line is None else CodePlace(row.file, row.line) for row in rows}
@@ -68,6 +70,14 @@ def _place_of_cuts(trace: TraceData, indexes: tuple[int, ...]) -> Place:
 def _is_without_graph(row: CutRow) -> bool:
     """Return whether an op ran where nothing gets a graph; the ``sample`` of a distribution sees to that itself."""
     return row.kind in _WITHOUT_GRAPH and ".sample(" not in (row.text or "")
+
+
+def _explain_conversion(trace: TraceData, row: CutRow) -> str:
+    """Say that the line of an op makes numbers of its result, which cuts as well; empty if it does not."""
+    place = None if row.line is None or row.kind != "graph" else CodePlace(row.file, row.line)
+    call = _find_conversion(trace, place, row.text or row.op)
+    text = _("{code} makes numbers of that, which have no graph either.")
+    return "" if call is None or ast.unparse(call) == row.text else text.format(code=ast.unparse(call))
 
 
 def _explain_cut(row: CutRow) -> str:
@@ -123,7 +133,7 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
     if place.key in ("between", "inside") and place.code is None and not follows:
         return _(FOLLOW_OPS)
     if place.key in CUTS and place.is_proven and place.key not in _ADVICE:
-        return _(_LEAVES_TORCH if _converts(trace, place) else _REMOVE)
+        return _advise_on_conversion(_find_conversion(trace, place.code, place.sentence))
     if place.key == "unused":
         unused = N_("No op that cuts was seen on the way: look whether the forward uses them.")
         return _(unused if follows else FOLLOW_OPS)
@@ -137,13 +147,22 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
     return _(_ADVICE[place.key]) if place.key in _ADVICE else ""
 
 
-def _converts(trace: TraceData, place: Place) -> bool:
-    """Return whether the line of a place makes numbers of a tensor: without the cut it would have no graph either."""
-    if place.code is None:
-        return False
-    file, line = place.code
-    trees = iter_trees(trace, file)
-    return any(converts(tree, line - source.line + 1, place.sentence) for source, tree in trees)
+def _advise_on_conversion(call: ast.Call | None) -> str:
+    """Say what to do about code that cuts; of numbers, none of the ops on the way is to be taken out alone."""
+    if call is None:
+        return _(_REMOVE)
+    tensor, code = find_converted(call), ast.unparse(call)
+    text = _("Write {tensor} instead of {code}, unless it is there to stop gradients.")
+    return text.format(tensor=tensor, code=code) if tensor else _(_LEAVES_TORCH)
+
+
+def _find_conversion(trace: TraceData, code: CodePlace | None, sentence: str) -> ast.Call | None:
+    """Return the call in a line that makes numbers of what code in a sentence returns; None if there is none."""
+    if code is None:
+        return None
+    trees = iter_trees(trace, code.file)
+    calls = (find_conversion(tree, code.line - source.line + 1, sentence) for source, tree in trees)
+    return next((call for call in calls if call is not None), None)
 
 
 def _read_around(trace: TraceData, code: CodePlace | None) -> list[str]:

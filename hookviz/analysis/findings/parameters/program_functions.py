@@ -8,6 +8,9 @@ from typing import NamedTuple
 from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
 from hookviz.trace import SourceRow
 
+Site = tuple[int, int]
+"""The index of a source, and a line of it."""
+
 
 class Function(NamedTuple):
     """A function of the program."""
@@ -53,6 +56,10 @@ class ProgramFunctions:
         found = [one for one in self._functions if one.owner == owner and one.name == f"self.{name}"]
         return found[0] if len(found) == 1 else None
 
+    def find_called(self, call: ast.Call) -> Function | None:
+        """Return the function that a call runs, of a class its ``__init__``; None if unclear."""
+        return self.find(ast.unparse(call.func)) or self.find_method(get_last_name(call.func), "__init__")
+
     def find_at(self, file: str | None, line: int | None) -> Function | None:
         """Return the function that begins at a line of a file."""
         found = (one for one in self._functions if self._sources[one.source].file == file and one.lines.first == line)
@@ -68,27 +75,29 @@ class ProgramFunctions:
         return [function for function in in_file if function.lines.first <= line <= function.lines.last]
 
     def list_calls(self, source: int, lines: Lines, function: Function) -> list[int]:
-        """Return which of some lines of a source call a function by its name."""
+        """Return which of some lines of a source call a function by its name; an ``__init__`` by that of its class."""
         row, last = self._sources[source], function.name.rpartition(".")[2]
+        last = function.owner if last == "__init__" else last
         calls = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, ast.Call))
         numbers = (call.lineno + row.line - 1 for call in calls if get_last_name(call.func) == last)
         return sorted(number for number in numbers if lines.first <= number <= lines.last)
+
+    def list_all_calls(self, function: Function) -> list[Site]:
+        """Return source and line of each call of a function by its name."""
+        every = [(index, Lines(row.line, sys.maxsize)) for index, row in enumerate(self._sources)]
+        return [(index, line) for index, lines in every for line in self.list_calls(index, lines, function)]
 
     def list_callers(self, function: Function) -> list[Function]:
         """Return a function, those that call it by its name, those that call these, and so on."""
         found = [function]
         for inner in found:  # grows meanwhile
-            for index, source in enumerate(self._sources):
-                for line in self.list_calls(index, Lines(source.line, sys.maxsize), inner):
-                    found += [one for one in self._list_around(source.file, line) if one not in found]
+            for index, line in self.list_all_calls(inner):
+                found += [one for one in self._list_around(self._sources[index].file, line) if one not in found]
         return found
 
-    def list_lines_of_calls(self, function: Function) -> list[tuple[int, int]]:
+    def list_lines_of_calls(self, function: Function) -> list[Site]:
         """Return source and line of each call of a function, of those that call it, and so on."""
-        every, found = [(index, Lines(row.line, sys.maxsize)) for index, row in enumerate(self._sources)], []
-        for inner in self.list_callers(function):
-            found += [(index, line) for index, lines in every for line in self.list_calls(index, lines, inner)]
-        return found
+        return [site for inner in self.list_callers(function) for site in self.list_all_calls(inner)]
 
     def list_receivers(self, source: int, lines: Lines, expression: str) -> Iterator[tuple[Function, str]]:
         """Yield each function that some lines call with an expression, and its parameter that receives it."""
@@ -106,12 +115,28 @@ class ProgramFunctions:
         position = next((at for at, one in enumerate(call.args) if ast.unparse(one) == expression), None)
         if keyword is not None or position is None:
             return keyword
+        names = self._list_parameters(function)
+        return names[position] if position < len(names) else None
+
+    def _list_parameters(self, function: Function) -> list[str]:
+        """List the parameters of a function, of a method without ``self``."""
         row = self._sources[function.source]
         nodes = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, ast.FunctionDef))
         ends = (node for node in nodes if (node.end_lineno or 0) + row.line - 1 == function.lines.last)
         names = next(([one.arg for one in node.args.args] for node in ends if function.name.endswith(node.name)), [])
-        names = names[1:] if function.owner else names
-        return names[position] if position < len(names) else None
+        return names[1:] if function.owner else names
+
+    def list_values_of(self, site: Site, expression: str) -> set[str]:
+        """List what an expression may stand for: of a parameter, what calls of the function around a line give it."""
+        function = self.find_around(*site)
+        names = [] if function is None else self._list_parameters(function)
+        found = set[str]()
+        for row in self._sources if expression in names else ():
+            for call in ast.walk(parse_source(row.text)):
+                if isinstance(call, ast.Call) and self.find_called(call) == function:
+                    pairs = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
+                    found.update(ast.unparse(value) for name, value in pairs if name == expression)
+        return found or {expression}
 
 
 def _list_renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:

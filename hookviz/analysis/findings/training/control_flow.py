@@ -1,6 +1,21 @@
-"""Tells from the text of a function whether a part of it may have been left out while the function ran."""
+"""Tells which code of a program ran, may have been left out, or ran only before the passes."""
 
 import ast
+import re
+from functools import cached_property
+
+from hookviz.analysis.findings.parameters.cutting_code import (
+    FUNCTIONS,
+    KNOWN_CALLS,
+    TENSOR_METHODS,
+    find_innermost,
+    get_last_name,
+    parse_source,
+)
+from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions, Site
+from hookviz.support.definitions import LOOPS
+from hookviz.support.source_code import CodePlace, read_place
+from hookviz.trace import TraceData
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -70,3 +85,135 @@ def _leaves(statement: ast.stmt, scope: ast.AST, around: list[ast.AST], parents:
     loop = next((one for one in outside if isinstance(one, _LOOPS)), None)
     is_own = isinstance(statement, ast.Return) or loop in around
     return is_own and not any(isinstance(one, ast.If) and _asks_for_gradient(one) for one in outside[:1])
+
+
+class Execution:
+    """What recorded lines and the text of a program say of which code ran, and when."""
+
+    def __init__(self, trace: TraceData) -> None:
+        self._trace, self._sources = trace, trace.sources
+        self.functions = ProgramFunctions(trace.sources)
+
+    def has_run(self, source: int, node: ast.AST) -> bool:
+        """Whether a part of a source ran for sure; after an exception it may not have."""
+        function = self.functions.find_around(source, self._line_of(source, node))
+        row = self._sources[source]
+        has_begun = row.whole and "__name__" not in row.text if function is None else function in self._ran
+        has_ended = not self._trace.lookup.steps_of_kinds("exception")
+        return has_begun and has_ended and not self._may_be_left_out(source, node)
+
+    def may_have_run(self, place: CodePlace) -> bool:
+        """Whether a line may have run: not so in a function that the whole program names only where it defines it."""
+        site = self._find_site(place)
+        function = None if site is None else self.functions.find_around(*site)
+        if function is None or function in self._ran or not all(row.whole for row in self._sources):
+            return True
+        name = function.name.rpartition(".")[2]
+        name = function.owner if name.startswith("__") else name
+        return name == "forward" or sum(len(re.findall(rf"\b{name}\b", row.text)) for row in self._sources) > 1
+
+    @cached_property
+    def _ran(self) -> set[Function]:
+        """The functions that ran: a recorded line is in them, or one of these calls them in any case."""
+        around = (self.functions.find_around(*site) for site in self._list_recorded())
+        found = [function for function in dict.fromkeys(around) if function is not None]
+        for function in found:  # grows meanwhile
+            found += [called for called in self._list_called(function) if called not in found]
+        return set(found)
+
+    def _list_recorded(self) -> list[Site]:
+        """List the recorded lines: they call modules, start passes, make optimizers or take their steps."""
+        trace = self._trace
+        texts = [row.taken_at for row in trace.updates] + [row.made_at for row in trace.groups]
+        sites = (self._find_site(read_place(text)) for text in dict.fromkeys(texts))
+        return [*((row.source, row.line) for row in trace.lines), *(site for site in sites if site is not None)]
+
+    def _list_called(self, function: Function) -> list[Function]:
+        """List the functions that a function calls in any case."""
+        source, find_around = function.source, self.functions.find_around
+        nodes = (node for node in ast.walk(parse_source(self._sources[source].text)) if isinstance(node, ast.Call))
+        calls = (node for node in nodes if find_around(source, self._line_of(source, node)) == function)
+        own = (call for call in calls if not _may_be_of_torch(call) and not self._may_be_left_out(source, call))
+        found = (self.functions.find_called(call) for call in own)
+        return list(dict.fromkeys(called for called in found if called is not None))
+
+    def _may_be_left_out(self, source: int, node: ast.AST) -> bool:
+        tree = parse_source(self._sources[source].text)
+        return may_be_left_out(find_innermost(tree, FUNCTIONS, getattr(node, "lineno", 0)) or tree, node)
+
+    def _line_of(self, source: int, node: ast.AST) -> int:
+        return getattr(node, "lineno", 0) + self._sources[source].line - 1
+
+    def _find_site(self, place: CodePlace | None) -> Site | None:
+        """Return the source and the line of a place; None if its text is not known."""
+        found = (
+            (index, place.line)
+            for index, row in enumerate(self._sources)
+            if place is not None and row.file == place.file and 0 <= place.line - row.line <= row.text.count("\n")
+        )
+        return next(found, None)
+
+    # -- before the passes
+
+    def comes_before_passes(self, site: Site, inner: tuple[Function, ...] = ()) -> bool:
+        """Whether a line runs only before the first pass: it, or each call of its function, stands in front of that."""
+        function = self.functions.find_around(*site)
+        leads = [lead for lead in self._leads if self._is_in(lead, site[0], function)]
+        if leads:
+            is_making = bool(inner) and inner[-1].name == "self.__init__"  # as in ``Trainer(model).fit()``
+            return site[1] < min(map(self._find_start, leads)) + is_making and not self._repeats(function)
+        if function is None or function in inner:
+            return True
+        calls = self.functions.list_all_calls(function)
+        return bool(calls) and all(self.comes_before_passes(call, (*inner, function)) for call in calls)
+
+    @cached_property
+    def _leads(self) -> set[Site]:
+        """The lines that start passes, and those that call the functions around them, and so on."""
+        starts = {(row.source, row.line) for row in self._trace.lines if row.pass_id is not None}
+        around = {function for site in starts if (function := self.functions.find_around(*site)) is not None}
+        return starts.union(*(self.functions.list_lines_of_calls(function) for function in around))
+
+    def leads_to_pass(self, function: Function) -> bool:
+        """Whether a function starts a pass, or calls one that does."""
+        return any(self._is_in(lead, function.source, function) for lead in self._leads)
+
+    def find_helper_call(self, place: CodePlace) -> CodePlace | None:
+        """Return the only line that calls the function around a line; None if that leads to passes itself."""
+        site = self._find_site(place)
+        function = None if site is None else self.functions.find_around(*site)
+        if function is None or self.leads_to_pass(function):
+            return None
+        calls = self.functions.list_all_calls(function)
+        return CodePlace(self._sources[calls[0][0]].file, calls[0][1]) if len(calls) == 1 else None
+
+    def _is_in(self, site: Site, source: int, function: Function | None) -> bool:
+        is_same_file = self._sources[site[0]].file == self._sources[source].file
+        return is_same_file and self.functions.find_around(*site) == function
+
+    def _repeats(self, function: Function | None, inner: tuple[Function, ...] = ()) -> bool:
+        """Whether a loop calls a function, or one that calls it."""
+        if function is None or function in inner:
+            return False
+        calls = self.functions.list_all_calls(function)
+        callers = (self.functions.find_around(*call) for call in calls)
+        return any(map(self._list_loops, calls)) or any(self._repeats(one, (*inner, function)) for one in callers)
+
+    def _find_start(self, site: Site) -> int:
+        """Return the first line of the outermost loop around a line in its function; the line itself without one."""
+        return min([site[1], *self._list_loops(site)])
+
+    def _list_loops(self, site: Site) -> list[int]:
+        """List the first lines of the loops around a line in its function."""
+        row, function = self._sources[site[0]], self.functions.find_around(*site)
+        nodes = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, LOOPS))
+        spans = ((node.lineno + row.line - 1, (node.end_lineno or 0) + row.line - 1) for node in nodes)
+        start = 0 if function is None else function.lines.first
+        return [first for first, last in spans if start <= first <= site[1] <= last]
+
+
+def _may_be_of_torch(call: ast.Call) -> bool:
+    """Whether a call may be that of a method of torch, such as ``optimizer.step()``, and not of one of the program."""
+    function = call.func
+    is_foreign = isinstance(function, ast.Attribute) and ast.unparse(function.value) != "self"
+    return is_foreign and get_last_name(function) in KNOWN_CALLS | TENSOR_METHODS

@@ -7,8 +7,10 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
+from hookviz.analysis.findings.training.control_flow import Execution
 from hookviz.analysis.findings.training.program_calls import (
     add_update_line,
+    find_later_assignment,
     find_replacement,
     find_tensor_making,
     is_in_forward,
@@ -68,14 +70,19 @@ def _list_outdated(facts: TrainingFacts) -> set[int]:
 
 def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated, model: str) -> Finding:
     """Add where the optimizer was made, and where its parameters were replaced, as far as that is known."""
-    made = facts.find_making(outdated.optimizers[0])
+    made, execution = facts.find_making(outdated.optimizers[0]), Execution(facts.trace)
     assigned = _find_assignment(facts, finding.parameters, outdated)
+    assigned = assigned if assigned is not None and execution.may_have_run(assigned) else None
     sentences = []
     if made is not None:
-        name = facts.describe_optimizers(outdated.optimizers[:1])
-        sentences.append(_("{optimizer} was made at {where}.").format(optimizer=name, where=made.where))
+        name, where = facts.describe_optimizers(outdated.optimizers[:1]), _describe_calling(execution, made)
+        sentences.append(_("{optimizer} was made at {where}.").format(optimizer=name, where=where))
     if assigned is not None and assigned != made:
-        sentences.append(_("{where} assigns new ones.").format(where=assigned.where))
+        sentences.append(_("{where} assigns new ones.").format(where=_describe_calling(execution, assigned)))
+    elif made is not None and not outdated.is_part:
+        again = find_later_assignment(facts.trace, model, execution.find_helper_call(made) or made)
+        text = _("After that, {where} assigns {model}.")
+        sentences += [] if again is None else [text.format(where=again.where, model=model)]
     advice = _("Create the optimizer with the parameters of {model}, after the model has its final ones.")
     if outdated.is_part:
         advice = _("Create the optimizer after they are replaced, or give it the new ones with add_param_group().")
@@ -83,6 +90,13 @@ def _add_origin(facts: TrainingFacts, finding: Finding, outdated: _Outdated, mod
         advice = _("Make them once, outside of forward, which replaces them at each call.")
     finding = replace(finding, cause=join_sentences(sentences), advice=advice.format(model=model))
     return put_line(finding, assigned, "replaces") if made is None else put_line(finding, made, "makes")
+
+
+def _describe_calling(execution: Execution, place: CodePlace) -> str:
+    """Describe a line; of one in a helper, also the only line that calls the helper."""
+    call = execution.find_helper_call(place)
+    text = _("{where} (called at {call})")
+    return place.where if call is None else text.format(where=place.where, call=call.where)
 
 
 def _find_assignment(facts: TrainingFacts, names: Sequence[str], outdated: _Outdated) -> CodePlace | None:

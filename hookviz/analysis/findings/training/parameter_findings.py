@@ -13,9 +13,15 @@ from hookviz.analysis.findings.parameters.missing_gradients import (
     list_missing_gradients,
 )
 from hookviz.analysis.findings.parameters.places import Place, PlaceFinder
-from hookviz.analysis.findings.training.program_calls import add_update_line, find_clearing, find_mark
+from hookviz.analysis.findings.training.program_calls import (
+    add_update_line,
+    find_clearing,
+    find_freezing,
+    find_mark,
+)
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
-from hookviz.support.messages import N_, _, join_list, join_sentences
+from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
+from hookviz.trace.traversal import write_access
 from hookviz.trace.values import get_norm_nan_inf
 
 FEWEST = 2
@@ -105,7 +111,7 @@ def find_frozen(facts: TrainingFacts) -> Iterator[Finding]:
     numbers = [number for number in _list_without_gradient(facts) if not facts.parameters[number].requires_grad]
     if numbers:
         text = N_("{optimizer} holds {on}, which do not require a gradient.")
-        yield _make_update_finding(facts, numbers, "frozen", text, "remark")
+        yield _add_freezing(facts, _make_update_finding(facts, numbers, "frozen", text, "remark"))
 
 
 def find_marked(facts: TrainingFacts) -> Iterator[Finding]:
@@ -146,7 +152,7 @@ def _explain_mark(mark: str) -> tuple[str, str]:
         cause = _("torch does not read an attribute {name} of a parameter.").format(name=name)
         return cause, _("Write requires_grad = False.")
     cause = _("torch does not read an attribute requires_grad of a module.")
-    return cause, _("Call {module}.requires_grad_(False).").format(module=module)
+    return cause, _("Call {module}.requires_grad_(False).").format(module=write_access(module))
 
 
 def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
@@ -181,7 +187,7 @@ def _make_update_finding(
 def find_stopped(facts: TrainingFacts) -> Iterator[Finding]:
     """Find parameters that an optimizer holds and that no gradient reached in its last steps, but in earlier ones.
 
-    It may be meant, as if a part is frozen later, so that it is a remark.
+    It is a warning if most of those that it trained were frozen. Else it may be meant, as if a part is frozen later.
     """
     groups: dict[tuple[int, int], list[int]] = {}
     for number, row in enumerate(facts.parameters):
@@ -248,10 +254,24 @@ def _make_stopped(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, fir
     )
     finding = Finding(first, "stopped", sentence, "remark", parameters=names)
     if not any(facts.parameters[number].requires_grad for number in numbers):
+        trained = [number for number in facts.list_held(optimizer) if facts.accumulations(number)]
+        severity = "warning" if 2 * len(numbers) > len(trained) else "remark"
+        cause = _("They do not require grad any more.")
         advice = _("If they should be trained, unfreeze them before their module is called.")
-        return replace(finding, cause=_("They do not require grad any more."), advice=advice)
+        return _add_freezing(facts, replace(finding, severity=severity, cause=cause, advice=advice))
     place = _find_place(facts, finder, names[0], first)
     return finding if place is None else _add_place(facts, finding, place)
+
+
+def _add_freezing(facts: TrainingFacts, finding: Finding) -> Finding:
+    """Name the code that may have frozen parameters; of those that were trained first, code that came later."""
+    code = find_freezing(facts.trace, during_training=finding.kind == "stopped")
+    named = join_first([f"{text} ({place.where})" for place, text in code.pieces])
+    text = _("Code that may have frozen them, if it ran: {code}.")
+    if code.has_run:
+        text = _("Code that ran and may have frozen them: {code}.")
+    finding = replace(finding, cause=join_sentences([finding.cause, text.format(code=named)])) if named else finding
+    return put_line(finding, code.pieces[0][0] if len(code.pieces) == 1 else None, "freezes")
 
 
 def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int) -> Place | None:

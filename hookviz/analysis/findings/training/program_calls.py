@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, get_last_name, iter_trees
+from hookviz.analysis.findings.training.control_flow import Execution
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.traversal import list_outer_paths
@@ -204,6 +205,22 @@ def find_replacement(trace: TraceData, name: str) -> CodePlace | None:
     return _get_only(_find_replacements(trace, name))
 
 
+def find_later_assignment(trace: TraceData, name: str, place: CodePlace) -> CodePlace | None:
+    """Return the only line after another one in its function that assigns what a call returns to a variable.
+
+    ``name`` is that of the variable, or of an attribute such as ``self.model``.
+    """
+    found: set[CodePlace] = set()
+    for source, tree in iter_trees(trace, place.file):
+        shift = source.line - 1
+        scope = find_function(tree, place.line - shift)
+        nodes = (node for node in ast.walk(scope) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
+        own = (node for node in nodes if find_function(tree, node.lineno) is scope)
+        later = (node for node in own if node.lineno > place.line - shift and name in map(ast.unparse, node.targets))
+        found.update(CodePlace(source.file, node.lineno + shift) for node in later)
+    return _get_only(found)
+
+
 def is_replaced(trace: TraceData, name: str) -> bool:
     """Return whether some line outside of an ``__init__`` assigns a parameter, or a module that holds it."""
     return bool(_find_replacements(trace, name))
@@ -231,6 +248,53 @@ def _sets_false(mark: str, node: ast.AST) -> bool:
     if not isinstance(target, ast.Attribute) or target.attr != attribute or not isinstance(node, ast.Assign):
         return False
     return ast.unparse(node.value) == "False" and _has_last_name(target.value, owner.rpartition(".")[2])
+
+
+class FreezingCode(NamedTuple):
+    """Code that may have frozen parameters."""
+
+    pieces: list[tuple[CodePlace, str]]
+    """Each with its line."""
+    has_run: bool
+    """Whether it ran for sure."""
+
+
+def find_freezing(trace: TraceData, *, during_training: bool) -> FreezingCode:
+    """Find the code that may have frozen parameters: of some of it, that which ran for sure.
+
+    ``during_training`` leaves out what runs only before the first pass. Beside code that sets a flag to False, what
+    computes one is left out.
+    """
+    execution, every = Execution(trace), enumerate(iter_trees(trace))
+    found = [
+        (index, node, CodePlace(source.file, node.lineno + source.line - 1))
+        for index, (source, tree) in every
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Call, ast.Assign)) and _read_flag(node)
+    ]
+    found = [one for one in found if execution.may_have_run(one[2])]
+    if during_training:
+        found = [one for one in found if not execution.comes_before_passes((one[0], one[2].line))]
+    off = [one for one in found if _read_flag(one[1]) == "False"] or found
+    ran = [one for one in off if execution.has_run(one[0], one[1])]
+    return FreezingCode([(place, ast.unparse(node)) for _index, node, place in ran or off], bool(ran))
+
+
+def _read_flag(node: ast.Call | ast.Assign) -> str:
+    """Return the code of the value that code gives to ``requires_grad``; empty if it gives none, or True."""
+    text = ""
+    if isinstance(node, ast.Call) and get_last_name(node.func) == "requires_grad_":
+        values = [*node.args, *(one.value for one in node.keywords)]
+        text = ast.unparse(values[0]) if values and not _is_of_new_object(node.func) else ""
+    elif isinstance(node, ast.Assign) and get_last_name(node.targets[0]) == "requires_grad":
+        text = ast.unparse(node.value)
+    return "" if text == "True" else text
+
+
+def _is_of_new_object(method: ast.expr) -> bool:
+    """Return whether code reads a method of what it has just made, as that of ``Linear(2, 2)``."""
+    maker = method.value if isinstance(method, ast.Attribute) else None
+    return isinstance(maker, ast.Call) and get_last_name(maker.func)[:1].isupper()
 
 
 def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:

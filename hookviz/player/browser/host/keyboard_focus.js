@@ -13,8 +13,8 @@ export const HOSTS = ".jp-Notebook, .jp-NotebookPanel, .notebook_app, .reveal";
 const STEPS = ["next", "previous", "nextHook", "previousHook"];
 
 /**
- * Escape leaves the player. The first press only announces this, so that nobody leaves by accident. When the keys go
- * elsewhere, the panel says so.
+ * Escape closes the list of findings, then leaves the player. The first press only announces that it leaves, so that
+ * nobody leaves by accident. When the keys go elsewhere, the panel says so.
  * @param {Context} context
  * @param {Panel} panel
  */
@@ -33,7 +33,11 @@ export function makeEscape({ root, say, signal }, panel) {
     announceNote(isAlone(root) ? "esc_free" : "esc_leaves");
   };
   const escape = () => {
-    if (isFullScreen(root)) document.exitFullscreen();
+    const found = root.querySelector(".hv-found[open]");
+    if (found) {
+      found.removeAttribute("open");
+      root.focus({ preventScroll: true });
+    } else if (isFullScreen(root)) document.exitFullscreen();
     else if (warned) leave();
     else {
       warned = true;

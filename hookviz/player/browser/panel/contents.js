@@ -3,6 +3,7 @@
 import { closestTarget, listen, makeElement, makeShape, setAttributes } from "../common/dom.js";
 import { nextStepAmong } from "../common/stepping.js";
 import { joinFirings } from "./chip_groups.js";
+import { showFinding } from "./findings.js";
 import { makeSign } from "./signs.js";
 
 /** @import { ChipGroup } from "./chip_groups.js" */
@@ -54,7 +55,7 @@ export class Contents {
     const findings = isPredicting ? [] : content.findings.filter(({ silent }) => !silent || !isSaid);
     this.#chips = [...groups.map((group) => this.#makeHookChip(group)), ...findings.map((finding) => this.#makeFindingChip(finding))];
     this.#chips.sort((one, other) => one.steps[0] - other.steps[0]);
-    this.#chips.push(...run.silent.map((hook) => this.#makeSilentChip(hook)));
+    this.#chips.push(...run.silent.map((hook) => this.#makeSilentChip(hook, isPredicting)));
     this.list.replaceChildren(...this.#chips.map(({ button }) => {
       const item = makeElement("li");
       item.append(button);
@@ -133,26 +134,28 @@ export class Contents {
    * @param {import("../common/payload").FindingText} finding
    * @returns {Chip}
    */
-  #makeFindingChip({ text, more, name, step }) {
+  #makeFindingChip(finding) {
+    const { text, name, step } = finding;
     const button = makeChip("open", name, "");
     button.classList.add("hv-chip-finding");
     button.title = text;
     button.querySelector("svg")?.replaceWith(makeShape(WARNING, "hv-hook-sign hv-sign-warning"));
-    const act = () => {
-      this.context.driver.goTo(step);
-      this.panel.showMessage(`${text} ${more}`);
-    };
+    const act = () => showFinding(finding, this.context.driver, this.panel);
     return { button, steps: [step], note: () => "", act };
   }
 
   /**
    * @param {import("../common/payload").SilentHook} hook
+   * @param {boolean} isPredicting whether it must not say yet that the hook did not fire
    * @returns {Chip}
    */
-  #makeSilentChip({ name, on, reason }) {
-    const button = makeChip("silent", name, on);
-    button.title = reason;
-    return { button, steps: [], note: () => this.context.say("legend_silent"), act: () => this.panel.showMessage(reason) };
+  #makeSilentChip({ name, on, reason }, isPredicting) {
+    const { say } = this.context;
+    const button = makeChip(isPredicting ? "open" : "silent", name, on);
+    if (!isPredicting) button.title = reason;
+    const note = say(isPredicting ? "to_come" : "legend_silent");
+    const said = isPredicting ? say("found_later") : reason;
+    return { button, steps: [], note: () => note, act: () => this.panel.showMessage(said) };
   }
 }
 

@@ -1,4 +1,4 @@
-// The table of firings. A click on a row goes to its step.
+// The table of firings, and below it the hooks that did not fire. A click on a firing goes to its step.
 
 import { compareFirings } from "../compare/comparison.js";
 import { appendNames, closestTarget, escapeBidi, findElement, listen, makeElement, setAttributes } from "../common/dom.js";
@@ -7,6 +7,7 @@ import { makeSign } from "./signs.js";
 
 /** @import { Row } from "../compare/comparison.js" */
 /** @import { Say } from "../common/labels.js" */
+/** @import { SilentHook } from "../common/payload" */
 /** @import { Context, Sign } from "../common/types" */
 
 /** @param {Context} context */
@@ -14,11 +15,11 @@ export function makeFiringsTable({ say, run, baseline, driver, signal }) {
   const firings = compareFirings(run.firings, baseline?.firings);
   const pane = makeRegion("hv-firings", say("firings"));
   const table = makeElement("table");
-  pane.hidden = !firings.length;
+  pane.hidden = !firings.length && !run.silent.length;
   table.append(makeElement("caption", "", say("firings")), makeHeaderRow(say));
   const body = makeElement("tbody");
   const rows = firings.map(makeFiringRow);
-  body.append(...rows);
+  body.append(...rows, ...run.silent.map(makeSilentRow));
   table.append(body);
   pane.append(table);
   listen(body, "click", (event) => {
@@ -55,6 +56,15 @@ function makeFiringRow(firing) {
   stepCell.append(makeElement("button", "hv-row-step", String(firing.step + 1), { type: "button" }));
   row.append(stepCell, makeElement("td", "hv-user", firing.hook), makeElement("td", "", firing.kind));
   row.append(makePathCell(firing.on), makeElement("td", "hv-change"), makeElement("td", "hv-effect"));
+  return row;
+}
+
+/** @param {SilentHook} hook */
+function makeSilentRow({ name, on, reason }) {
+  const row = makeElement("tr", "hv-silent-row");
+  const cell = makeElement("td", "hv-effect", "", { colspan: "2" });
+  cell.append(makeSign("silent"), reason);
+  row.append(makeElement("td"), makeElement("td", "hv-user", name), makeElement("td"), makePathCell(on), cell);
   return row;
 }
 

@@ -95,8 +95,14 @@ export class Predict {
     const before = changes.answered ?? this.#answered;
     const answered = reopenPassed(this.#steps, before, step, this.context.model.get("shown"));
     const next = this.#openUpTo(step, answered);
+    if (this.isAsking && next - 1 === this.step) this.#askFirst();
     const moved = answered === before ? changes : { ...changes, answered };
     return next < 0 ? moved : { ...moved, step: Math.max(0, next - 1), playing: false };
+  }
+
+  /** Says why a move did nothing, unless a reason stands there. */
+  #askFirst() {
+    if (this.#form && !findElement(this.#form, ".hv-reason").textContent) this.#explain(this.context.say("ask_first"));
   }
 
   /**
@@ -245,7 +251,7 @@ export class Predict {
     const { driver } = this.context;
     if (!this.#open) return;
     const { step, question } = this.#open;
-    const message = [text, this.#answerTo(question, right)].filter(Boolean).join(" ");
+    const message = [text, right ? "" : this.#answerTo(question)].filter(Boolean).join(" ");
     driver.setTraits({ ...addAnswer(this.#answered, question.key, right && !this.#hasFailedOnce), step });
     const words = this.isAsking ? null : this.#steps[step].words;
     const next = this.#open ? this.#open.question.text : "";
@@ -253,15 +259,12 @@ export class Predict {
   }
 
   /**
-   * Returns a sentence with the right answer; empty if the user has typed it.
+   * Returns a sentence with the right answer.
    * @param {Question} question
-   * @param {boolean} right
    */
-  #answerTo({ choices, right: index, answer }, right) {
-    const { say } = this.context;
-    const typed = right ? "" : answer;
-    const choice = choices && index !== undefined ? choices[index] : typed;
-    return choice ? say("ask_it_is", { choice }) : "";
+  #answerTo({ choices, right: index, answer }) {
+    const choice = choices && index !== undefined ? choices[index] : answer;
+    return choice ? this.context.say("ask_it_is", { choice }) : "";
   }
 
   /** Why predicting cannot be switched on; empty if it can, or if it is on. */

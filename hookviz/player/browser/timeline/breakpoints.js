@@ -66,7 +66,7 @@ export class Breakpoints {
     if (button) setAttributes(button, { "aria-pressed": this.#isMarked(hook) });
     if (!this.#hooks.length && !root.querySelector(".hv-sign")) return;
     root.querySelectorAll(".hv-timeline .hv-tick").forEach((tick, i) => toggleSign(tick, this.#isMarked(run.steps[i].hook), addTickSign));
-    root.querySelectorAll(".hv-firings tbody tr").forEach((row) => {
+    root.querySelectorAll(".hv-firings tbody tr:has(button)").forEach((row) => {
       const step = Number(findElement(row, "button").textContent) - 1;
       toggleSign(row, this.#isMarked(run.steps[step].hook), () => addRowSign(row, say("stop")));
     });
