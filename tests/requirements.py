@@ -15,12 +15,6 @@ needs_saved_tensors = pytest.mark.skipif(
 """Marks a test of a feature that an older PyTorch does not have; a screen says so in its place."""
 
 
-needs_threads_that_compile = pytest.mark.skipif(
-    torch.__version__.startswith("2.11"),
-    reason="PyTorch 2.11 crashes now and then in a backward pass, also without hookviz, once a thread has compiled",
-)
-
-
 def warns_of_early_hook() -> AbstractContextManager[object]:
     """Expect torch's warning that a full backward hook runs early since no input requires a gradient; 2.6 has none."""
     if torch.__version__ < "2.8":

@@ -1,7 +1,6 @@
 """Shared test helpers: the graph a, b, c, d, e, small modules, and short descriptions of the steps of a trace."""
 
 import sys
-import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
@@ -10,7 +9,6 @@ import torch
 from torch import nn
 
 from hookviz import Step, Trace, Value, record
-from tests.waiting import PATIENCE
 
 
 class Scene(NamedTuple):
@@ -175,29 +173,3 @@ def count_calls(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return count
-
-
-class Blocker:
-    """A callable that blocks its caller until it is released."""
-
-    def __init__(self) -> None:
-        self.entered, self.released = threading.Event(), threading.Event()
-
-    def __deepcopy__(self, memo: Any) -> "Blocker":
-        """It is the same for all: Lightning, once imported, copies what ``torch.compile`` is given."""
-        return self
-
-    def __call__(self, *_: Any) -> None:
-        self.entered.set()
-        assert self.released.wait(PATIENCE)
-
-    def backend(self, module: Any, example: Any) -> Callable[..., Any]:
-        """Backend for ``torch.compile``: the compiled code blocks before it runs."""
-        return lambda *inputs: [self(), module.forward(*inputs)][1]
-
-    def run_while_blocked(self, work: Callable[[], Any], block: Callable[[threading.Thread], None]) -> None:
-        """Call ``block`` with a thread for ``work``, which ``block`` starts; then release and join the thread."""
-        thread = threading.Thread(target=work)
-        block(thread)
-        self.released.set()
-        thread.join()

@@ -76,14 +76,8 @@ def test_a_tied_parameter_is_named_by_both_names_and_excepted_by_either() -> Non
 def test_bad_arguments_get_an_error_that_says_what_to_give() -> None:
     net = Net()
     loss = net(torch.ones(2))
-    with pytest.raises(TypeError, match=r"must be a torch\.nn\.Module; this is a function"):
-        assert_gradients_reach(failure, loss)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="loss must be a tensor; this is a float"):
-        assert_gradients_reach(net, 1.0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"matches the pattern haed\.\* in except_.*head\.weight"):
         assert_gradients_reach(net, loss, except_="haed.*")
-    with pytest.raises(TypeError, match="this is an int"):
-        assert_gradients_reach(net, loss, except_=[1])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="function without arguments"):
         assert_hooks_fire(net, loss)  # type: ignore[arg-type]
 
@@ -115,18 +109,3 @@ def test_a_call_of_forward_fires_no_hook_of_the_module() -> None:
     net.register_forward_hook(look)
     assert "1 of 1" in failure(lambda: assert_hooks_fire(net, lambda: net.forward(torch.ones(2))))[0]
     assert_hooks_fire(net, lambda: net.forward(torch.ones(2)), except_="look")
-
-
-def test_a_function_registered_twice_and_a_tied_parameter_count_as_their_registrations() -> None:
-    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    net[1].weight = net[0].weight
-    net[0].weight.register_hook(look)
-    net[0].register_forward_hook(look)
-    net[0].register_forward_hook(look)
-    net.register_state_dict_post_hook(look)
-    assert_hooks_fire(net, run_net(net))
-
-
-def test_an_error_of_the_function_reaches_the_caller() -> None:
-    with pytest.raises(ZeroDivisionError):
-        assert_hooks_fire(Net(), lambda: 1 / 0)

@@ -1,6 +1,5 @@
 """``hooks()`` lists the hooks of modules and optimizers, and the difference of two censuses."""
 
-import copy
 import gc
 import weakref
 from collections.abc import Iterator
@@ -8,10 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.modules.module as torch_modules
-import torch.optim.optimizer as torch_optimizers
 from scenes import c_hook, leaf, silent
 from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
 
 import hookviz as hv
 from hookviz.hook_listing.unreachable_hooks import FEW_DICTS
@@ -31,93 +29,6 @@ def describe_hooks(census: Any) -> list[tuple[str, str, str, str]]:
     return [(hook.on, hook.name, hook.kind, hook.kept_in) for hook in census]
 
 
-# -- each hook API
-
-MODULE_HOOK_APIS = {
-    "register_forward_pre_hook": ("forward_pre_hook", "_forward_pre_hooks"),
-    "register_forward_hook": ("forward_hook", "_forward_hooks"),
-    "register_full_backward_pre_hook": ("full_backward_pre_hook", "_backward_pre_hooks"),
-    "register_full_backward_hook": ("full_backward_hook", "_backward_hooks"),
-    "register_backward_hook": ("backward_hook", "_backward_hooks"),
-    "register_state_dict_pre_hook": ("state_dict_pre_hook", "_state_dict_pre_hooks"),
-    "register_state_dict_post_hook": ("state_dict_post_hook", "_state_dict_hooks"),
-    "register_load_state_dict_pre_hook": ("load_state_dict_pre_hook", "_load_state_dict_pre_hooks"),
-    "register_load_state_dict_post_hook": ("load_state_dict_post_hook", "_load_state_dict_post_hooks"),
-}
-PARAMETER_HOOK_APIS = {
-    "register_hook": ("tensor_hook", "_backward_hooks"),
-    "register_post_accumulate_grad_hook": ("post_accumulate_hook", "_post_accumulate_grad_hooks"),
-}
-OPTIMIZER_HOOK_APIS = {
-    "register_step_pre_hook": ("step_pre_hook", "_optimizer_step_pre_hooks"),
-    "register_step_post_hook": ("step_post_hook", "_optimizer_step_post_hooks"),
-    "register_state_dict_pre_hook": ("state_dict_pre_hook", "_optimizer_state_dict_pre_hooks"),
-    "register_state_dict_post_hook": ("state_dict_post_hook", "_optimizer_state_dict_post_hooks"),
-    "register_load_state_dict_pre_hook": ("load_state_dict_pre_hook", "_optimizer_load_state_dict_pre_hooks"),
-    "register_load_state_dict_post_hook": ("load_state_dict_post_hook", "_optimizer_load_state_dict_post_hooks"),
-}
-GLOBAL_HOOK_APIS = {
-    "register_module_forward_pre_hook": ("forward_pre_hook", "_global_forward_pre_hooks"),
-    "register_module_forward_hook": ("forward_hook", "_global_forward_hooks"),
-    "register_module_full_backward_pre_hook": ("full_backward_pre_hook", "_global_backward_pre_hooks"),
-    "register_module_full_backward_hook": ("full_backward_hook", "_global_backward_hooks"),
-    "register_module_backward_hook": ("backward_hook", "_global_backward_hooks"),
-    "register_module_parameter_registration_hook": ("parameter_registration_hook",) * 2,
-    "register_module_buffer_registration_hook": ("buffer_registration_hook",) * 2,
-    "register_module_module_registration_hook": ("module_registration_hook",) * 2,
-    "register_optimizer_step_pre_hook": ("step_pre_hook", "_global_optimizer_pre_hooks"),
-    "register_optimizer_step_post_hook": ("step_post_hook", "_global_optimizer_post_hooks"),
-}
-
-
-def test_each_hook_is_listed_with_its_kind_under_the_path_of_its_owner() -> None:
-    all_apis = {"net.l1": MODULE_HOOK_APIS, "net.l1.weight": PARAMETER_HOOK_APIS, "sgd": OPTIMIZER_HOOK_APIS}
-    for path, apis in all_apis.items():
-        for api, (kind, attribute) in apis.items():
-            net, sgd = Net(), torch.optim.SGD([leaf(1.0)])
-            owner: Any = {"net.l1": net.l1, "net.l1.weight": net.l1.weight, "sgd": sgd}[path]
-            getattr(owner, api)(silent("mine"))
-            assert len(getattr(owner, attribute)) == 1
-            assert describe_hooks(hv.hooks(net, sgd)) == [(path, "mine", kind, f"{path}.{attribute}")]
-
-
-@pytest.fixture
-def reset_global_backward_hook_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget the kind of global backward hook: torch allows only one kind in a process, even after removal."""
-    monkeypatch.setattr(torch_modules, "_global_is_full_backward_hook", None)
-
-
-@pytest.mark.usefixtures("reset_global_backward_hook_kind")
-@pytest.mark.parametrize("api", GLOBAL_HOOK_APIS)
-def test_each_global_hook_is_listed_without_arguments_and_for_the_objects_it_applies_to(api: str) -> None:
-    net, sgd, a = Net(), torch.optim.SGD([leaf(1.0)]), leaf(2.0)
-    defining_module, target = (torch_optimizers, sgd) if "optimizer" in api else (torch_modules, net)
-    kind, attribute = GLOBAL_HOOK_APIS[api]
-    attribute = attribute if attribute.startswith("_") else f"_global_{attribute}s"
-    target_name = "all optimizers" if target is sgd else "all modules"
-    with getattr(defining_module, api)(silent("mine")) as handle:
-        assert handle.id in getattr(defining_module, attribute)
-        expected = [(target_name, "mine", kind, f"{defining_module.__name__}.{attribute}")]
-        assert (
-            describe_hooks(hv.hooks())
-            == describe_hooks(hv.hooks(target))
-            == describe_hooks(hv.hooks(net, sgd))
-            == expected
-        )
-        assert [hook.flags for hook in hv.hooks()] == [("global",)]
-        assert describe_hooks(hv.hooks(a)) == describe_hooks(hv.hooks(net if target is sgd else sgd)) == []
-    assert describe_hooks(hv.hooks()) == []
-
-
-def test_all_hook_apis_of_torch_are_covered() -> None:
-    def hook_apis(owner: Any) -> set[str]:
-        return {name for name in dir(owner) if name.startswith("register_") and name.endswith("_hook")}
-
-    assert hook_apis(nn.Module) == set(MODULE_HOOK_APIS)
-    assert hook_apis(torch.optim.Optimizer) == set(OPTIMIZER_HOOK_APIS)
-    assert hook_apis(torch_modules) | hook_apis(torch_optimizers) == set(GLOBAL_HOOK_APIS)
-
-
 # -- the contents of a row
 
 
@@ -131,29 +42,29 @@ def test_flags_and_order_are_listed() -> None:
         ("second", 1, 2, ()),
         ("last", 0, 1, ("with_kwargs", "always_call")),
     ]
-    assert [row[2] for row in hv.hooks(net).texts()] == [
-        "forward pre-hook (with_kwargs)",
-        "forward pre-hook",
-        "forward hook (with_kwargs, always_call)",
-    ]
+    assert hv.hooks(net).texts()[0][2] == "forward pre-hook (with_kwargs)"
 
 
 def test_the_census_and_a_trace_list_equal_hooks() -> None:
     net = Net()
+    sgd = torch.optim.SGD(net.parameters())
     net.l1.register_forward_pre_hook(silent("a"), with_kwargs=True)
     net.l1.register_forward_hook(silent("b"), always_call=True)
     net.l2.register_full_backward_pre_hook(silent("c"))
     net.l2.register_full_backward_hook(silent("d"))
     net.l1.weight.register_hook(silent("e"))
     net.l1.weight.register_post_accumulate_grad_hook(silent("f"))
-    census = hv.hooks(net)
-    x = torch.ones(1, 2, requires_grad=True)
-    with torch_modules.register_module_forward_hook(silent("g")), hv.record(net) as trace:
-        census = hv.hooks(net)
-        net(x).sum().backward()
-    fired = {step.hook.name: step.hook for step in trace.firings}
-    assert len(census) == 7
-    assert {hook.name: hook for hook in census} == fired
+    sgd.register_step_pre_hook(silent("g"))
+    sgd.register_step_post_hook(silent("h"))
+    with register_module_forward_hook(silent("i")), hv.record(net) as trace:
+        census = hv.hooks(net, sgd)
+        assert describe_hooks(hv.hooks()) == [
+            ("all modules", "i", "forward_hook", "torch.nn.modules.module._global_forward_hooks")
+        ]
+        net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+        sgd.step()
+    assert len(census) == 9
+    assert {hook.name: hook for hook in census} == {step.hook.name: step.hook for step in trace.firings}
 
 
 def test_a_census_inside_a_hook_does_not_list_the_recorders_hooks() -> None:
@@ -184,15 +95,6 @@ def test_a_census_of_mixed_objects_lists_each_hook_once() -> None:
         assert {row[:2] for row in rows} == expected
 
 
-def test_a_census_does_not_change_hook_dicts() -> None:
-    net = Net()
-    net.l1.register_full_backward_hook(silent("mine"))
-    before = [dict(vars(module)) for module in net.modules()]
-    hv.hooks(net)
-    assert [dict(vars(module)) for module in net.modules()] == before
-    assert all(p._backward_hooks is None and p._post_accumulate_grad_hooks is None for p in net.parameters())
-
-
 # -- the difference of two censuses
 
 
@@ -215,10 +117,7 @@ def test_the_difference_shows_added_and_removed_hooks() -> None:
 
 
 def test_a_difference_without_changes_says_so() -> None:
-    net, a = Net(), leaf(2.0)
-    c = a * 3
-    net.l1.weight.register_hook(c_hook)
-    c.grad_fn.register_prehook(silent("of a node"))
+    net, c = Net(), leaf(2.0) * 3
     c.register_hook(c_hook)
     before = hv.hooks(net, c)
     with net.register_forward_hook(c_hook), c.register_hook(c_hook), c.grad_fn.register_hook(silent("another")):
@@ -226,25 +125,6 @@ def test_a_difference_without_changes_says_so() -> None:
     difference = before - hv.hooks(net, c)
     assert len(difference) == 0
     assert repr(difference).startswith("The same hooks are registered as before")
-    assert "none was left behind" in difference._repr_html_()
-
-
-def test_removing_and_registering_a_function_again_makes_another_hook() -> None:
-    net = Net()
-    handle = net.register_forward_hook(c_hook)
-    before = hv.hooks(net)
-    handle.remove()
-    net.register_forward_hook(c_hook)
-    assert changes(before - hv.hooks(net)) == [("left", "net", "c_hook"), ("gone", "net", "c_hook")]
-
-
-def test_a_deep_copy_under_the_same_name_is_another_module() -> None:
-    net = Net()
-    handle = net.register_forward_hook(c_hook)
-    before = hv.hooks(net)
-    net = copy.deepcopy(net)
-    assert handle.id in net._forward_hooks
-    assert [row[0] for row in changes(before - hv.hooks(net))] == ["left", "gone"]
 
 
 def test_a_census_keeps_nothing_alive() -> None:
@@ -304,12 +184,11 @@ def test_a_hook_on_a_deleted_tensor_is_reported_while_its_graph_lives() -> None:
     assert "lost_with_h" not in str(hv.hooks(x * 3))
 
 
-@pytest.mark.parametrize("others", [0, 3 * FEW_DICTS])
-def test_hooks_of_other_graphs_and_modules_are_not_reported(others: int) -> None:
-    tensors = [leaf(2.0) * 3 for _ in range(others)]
+def test_hooks_of_other_graphs_and_modules_are_not_reported() -> None:
+    tensors = [leaf(2.0) * 3 for _ in range(3 * FEW_DICTS)]
     for tensor in tensors:
         tensor.register_hook(silent("elsewhere"))
-    modules = [nn.Linear(1, 1) for _ in range(others)]
+    modules = [nn.Linear(1, 1) for _ in tensors]
     for module in modules:
         module.register_forward_hook(lambda *_: None)
     h = leaf(2.0) * 3

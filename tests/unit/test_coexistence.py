@@ -1,7 +1,5 @@
 """Patches of torch by other code survive a recording, and dispatch modes and profilers do not see the recorder."""
 
-import dataclasses
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -115,15 +113,7 @@ def many_numbers() -> None:
     (net(torch.ones(3, 40, requires_grad=True)) ** 2).exp().sum().backward()
 
 
-def gradient_of_a_gradient() -> None:
-    x = torch.ones(3, requires_grad=True)
-    (gradient,) = torch.autograd.grad(x.exp().sum(), x, create_graph=True)
-    gradient.sigmoid().sum().backward(inputs=[x])
-
-
-@pytest.mark.parametrize(
-    ("program", "observer_outside"), [(many_numbers, True), (gradient_of_a_gradient, True), (train_once, False)]
-)
+@pytest.mark.parametrize(("program", "observer_outside"), [(many_numbers, True), (train_once, False)])
 def test_a_dispatch_mode_sees_only_operations_of_the_program(
     program: Callable[[], Any], observer_outside: bool
 ) -> None:
@@ -146,79 +136,17 @@ def test_listing_hooks_and_drawing_run_no_torch_operations() -> None:
     assert len(logger.operations) == count
 
 
-def test_batched_gradients_can_be_recorded() -> None:
-    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with hv.record() as trace:
-            y = x * x
-            (rows,) = torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True)
-            torch.autograd.functional.jacobian(lambda x: (x * x).sum(), x.detach(), vectorize=True)
-    assert rows.tolist() == [[2, 0, 0], [0, 4, 0], [0, 0, 6]]
-    assert [step.kind for step in trace.steps][:3] == ["seed", "compute", "arrive"]
-    assert not trace.notes
-
-
-@pytest.mark.parametrize("has_passed", [True, False])
-def test_swapping_recorded_tensors_works_as_without_recording(has_passed: bool) -> None:
+def test_swapping_recorded_tensors_works_as_without_recording() -> None:
     """``module.to`` swaps parameters of a subclass this way; torch refuses if a weak reference to one exists."""
-
-    def train() -> tuple[list[torch.Tensor], str]:
-        torch.manual_seed(0)
-        net = nn.Linear(2, 2)
-        loss = net(torch.ones(1, 2)).sum()
-        try:
-            if has_passed:
-                loss.backward()
-                torch.optim.SGD(net.parameters(), lr=0.0).step()
-            net.double()
-            if not has_passed:
-                loss.backward()
-            net(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
-        except RuntimeError as error:
-            return [], str(error)
-        return [net.weight.grad, net.bias.grad], ""
-
+    net = nn.Linear(2, 2)
     torch.__future__.set_swap_module_params_on_conversion(True)
     try:
-        plain_gradients, plain_error = train()
         with hv.record() as trace:
-            recorded_gradients, recorded_error = train()
+            net(torch.ones(1, 2)).sum().backward()
+            net.double()
+            net(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
     finally:
         torch.__future__.set_swap_module_params_on_conversion(False)
-    assert recorded_error == plain_error
-    assert all(torch.equal(*pair) for pair in zip(plain_gradients, recorded_gradients, strict=True))
+    assert net.bias.grad.tolist() == [2, 2]
     leaves = {row.node: row.name for row in trace._data.tensors if row.leaf}
-    if plain_error:  # the pass reaches the tensors from before the swap, which have no name
-        assert list(leaves.values()) == ["", ""]
-    else:
-        assert list(leaves.values()) == ["net.weight", "net.bias"] * 2
-
-
-# -- unusual modules
-
-
-@dataclasses.dataclass
-class Settings(nn.Module):
-    """A dataclass: it has ``__eq__`` and thus no ``__hash__``, so torch's ``named_modules`` fails."""
-
-    factor: float = 2.0
-
-    def __post_init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Linear(1, 1)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.inner(x) * self.factor
-
-
-@pytest.mark.parametrize("is_given", [False, True])
-def test_an_unhashable_module_is_recorded(is_given: bool) -> None:
-    net = nn.Sequential(Settings(), nn.Linear(1, 1))
-    net[0].inner.register_forward_hook(lambda *_: None)
-    with hv.record(*[net] * is_given) as trace:
-        net(torch.ones(1, 1)).sum().backward()
-    assert {trace._data.call(i) for i in range(len(trace._data.calls))} == {"net", "net.0", "net.0.inner", "net.1"}
-    assert {"net.0.inner.weight", "net.1.bias"} <= {row.name for row in trace._data.tensors}
-    assert not [step for step in trace.steps if step.kind == "unobserved"]
-    assert [hook.on for hook in hv.hooks(net)] == ["net.0.inner"]
+    assert list(leaves.values()) == ["net.weight", "net.bias"] * 2

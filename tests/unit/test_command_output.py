@@ -1,6 +1,5 @@
 """What the commands print for programs (``--json``), for pull requests (``--markdown``) and as their overview."""
 
-import argparse
 import html
 import json
 import re
@@ -98,15 +97,6 @@ def test_numbers_that_json_lacks_are_texts(folder: Path, capsys: pytest.CaptureF
     assert [step["step"] for step in steps] == [1, 2, 3, 4] and "nan" in [step["norm_after"] for step in steps]
 
 
-def test_json_for_a_console_of_ascii_keeps_every_letter(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("hookviz.command_line.table_output.is_utf8", lambda stream: False)
-    main(["hooks", "nan.json", "--json"])
-    output = capsys.readouterr().out
-    assert output.isascii() and "λ module, args, output: None" in output.encode().decode("unicode_escape")
-
-
 NAMES = ["a|b", "`x`", "__init__", "grad * 2 * 3", "<lambda>", "d['k']", "~~y~~", "a\\b", "&amp;", "#1"]
 
 
@@ -140,10 +130,3 @@ def test_the_page_for_agents_is_short_and_shows_what_works(capsys: pytest.Captur
     }
     for line in shown | set(re.findall(r"`hookviz ([^`]+)`", page)):
         build_parser().parse_args(line.removeprefix("hookviz ").split())
-    options = set(re.findall(r"`(--[a-z-]+)", page))
-    assert options and [option for option in options if option not in write_help()] == []
-
-
-def write_help() -> str:
-    [commands] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]
-    return "".join(str(command.format_help()) for command in commands.choices.values())

@@ -2,23 +2,17 @@
 
 import subprocess
 import sys
-import threading
 from contextlib import nullcontext
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from scenes import Blocker, Net, describe_steps, leaf, plain, silent, steps_of, stored_gradients
+from scenes import Net, describe_steps, leaf, plain, silent, steps_of, stored_gradients
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook
 from torch.utils.checkpoint import checkpoint
 
 import hookviz as hv
 from tests.reasons import reasons
-from tests.requirements import needs_threads_that_compile
-from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("compiler")]
 
@@ -74,62 +68,18 @@ def test_a_model_that_somebody_else_compiled_keeps_its_names_and_its_cause() -> 
     assert "hook not seen to fire" in str(trace.findings)
 
 
-class Parted(nn.Module):
-    """Two layers, and Python between them if ``breaks``."""
-
-    def __init__(self, *, breaks: bool) -> None:
-        super().__init__()
-        self.a, self.b, self.breaks = nn.Linear(2, 2), nn.Linear(2, 1), breaks
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        h = self.a(x)
-        if self.breaks:
-            torch._dynamo.graph_break()  # type: ignore[no-untyped-call]
-        return self.b(h)  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize(
-    ("breaks", "lengths", "is_proven"), [(False, (2, 2), True), (False, (2, 3), False), (True, (2, 2), False)]
-)
-def test_a_late_hook_is_left_out_only_if_its_graph_was_whole_and_not_compiled_again(
-    breaks: bool, lengths: tuple[int, ...], is_proven: bool
-) -> None:
-    net = Parted(breaks=breaks)
-    fast = torch.compile(net, backend="eager")
-    with hv.record(net) as trace:
-        fast(torch.ones(2, 2))
-        net.b.register_forward_hook(lambda *_: None)
-        for length in lengths:
-            fast(torch.ones(length, 2))
-    assert [(one.cause, one.is_proven) for one in reasons(trace)] == [
-        ("compiled.before", True) if is_proven else ("compiled", False)
-    ]
-
-
 # -- compiled regions that run eagerly
 
 
 def test_an_eager_recording_leaves_the_compiled_program_as_it_was() -> None:
     compiled: list[int] = []
-    net = compile_in_place(Chain(nn.Tanh(), nn.Tanh()), counting_backend(compiled))
+    net = Chain(nn.Tanh(), nn.Tanh())
+    net.compile(backend=counting_backend(compiled))
     expected = net(torch.ones(2))
     with hv.record(net, compiled="eager") as trace:
         net(torch.ones(2))
     assert [step.on for step in steps_of(trace, "call")] == ["net", "net.layers.0", "net.layers.1"]
     assert torch.equal(net(torch.ones(2)), expected) and compiled == [1]
-
-
-def test_a_stance_that_the_program_sets_stays() -> None:
-    """Of code that the program itself runs eagerly everything is observed, and there is nothing to note."""
-    net = Net()
-    fast = torch.compile(net, backend="eager")
-    with torch.compiler.set_stance("force_eager"), hv.record(net) as trace:
-        fast(leaf(3.0))
-    assert [step.on for step in steps_of(trace, "call")] == ["net", "net.l1", "net.l2"] and trace.notes == []
-    with torch.compiler.set_stance("default"):
-        with hv.record(net, compiled="eager"):
-            torch.compiler.set_stance("eager_on_recompile")
-        assert torch._dynamo.eval_frame._stance.stance == "eager_on_recompile"
 
 
 def test_a_region_inside_another_one_is_not_taken_for_one_in_another_thread() -> None:
@@ -147,14 +97,6 @@ def test_a_region_inside_another_one_is_not_taken_for_one_in_another_thread() ->
     with hv.record() as trace:
         outer(leaf(3.0)).backward()
     assert trace.notes == [] and len(steps_of(trace, "compiled")) == 1
-
-
-@pytest.mark.parametrize("make", [torch.jit.script, lambda net: torch.jit.trace(net, torch.tensor(3.0))])
-def test_a_scripted_module_is_one_call(make: Any) -> None:
-    net = make(Net())
-    with hv.record(net) as trace:
-        assert net(leaf(3.0)).item() == 12
-    assert [s.kind for s in trace.steps] == ["call", "forward"] and trace.notes == []
 
 
 def test_a_note_says_that_what_torch_made_of_the_model_ran_instead() -> None:
@@ -214,22 +156,7 @@ def test_the_steps_of_a_checkpointed_training_belong_to_the_passes_of_its_loop(u
     assert count.fired == len(hook_calls) == 2 and count.passes == ((0, 1, 0, 1) if use_reentrant else (1, 1))
 
 
-def test_a_node_that_recomputes_still_shows_the_gradient_that_it_got() -> None:
-    """Recomputing registers hooks on nodes while a node runs, so that hookviz observes all nodes more closely."""
-    net, x = nn.Tanh(), leaf(3.0)
-    net.register_full_backward_hook(lambda *given: None)
-    with hv.record(net) as trace:
-        (checkpoint(net, x, use_reentrant=False) * 2).backward()
-    assert [plain(step.before) for step in steps_of(trace, "compute") if step.on.startswith("TanhBackward")] == [2]
-    assert [step.kind for step in trace.steps if step.row.node == steps_of(trace, "arrive")[-1].row.node][-1:] == [
-        "accumulate"
-    ]
-
-
 # -- recording does not affect compiled code
-CALLED_ELSEWHERE = (
-    "A module was called in another thread than the recording, which follows its own: call record() in that thread."
-)
 
 
 class Chain(nn.Module):
@@ -245,96 +172,41 @@ class Chain(nn.Module):
         return x
 
 
-def compile_as_module(net: nn.Module, backend: Any) -> Any:
-    return torch.compile(net, backend=backend)
-
-
-def compile_as_function(net: nn.Module, backend: Any) -> Any:
-    return torch.compile(lambda x: net(x), backend=backend)
-
-
-def compile_in_place(net: nn.Module, backend: Any, *, fullgraph: bool = False) -> Any:
-    net.compile(backend=backend, fullgraph=fullgraph)
-    return net
-
-
-def compile_nested(net: nn.Module, backend: Any) -> Any:
-    return nn.Sequential(nn.Identity(), torch.compile(net, backend=backend))
-
-
-def run_around_recording(
-    net: nn.Module, compile_net: Any, backend: Any, compile_time: str, *, recorded: bool
-) -> list[Any]:
-    """Run a compiled module before, in and after a recording; return output and gradient of each run."""
-    torch._dynamo.reset()
-    fast, results = compile_net(net, backend) if compile_time != "inside" else None, []
-
-    def run_once() -> None:
-        x = torch.ones(2, requires_grad=True)
-        y = fast(x)
-        y.sum().backward()
-        results.append((y.tolist(), x.grad.tolist()))
-
-    if compile_time == "run before":
-        run_once()
-    with hv.record() if recorded else nullcontext():
-        fast = compile_net(net, backend) if fast is None else fast
-        run_once()
-        run_once()
-    run_once()
-    return results
-
-
 def counting_backend(compiled: list[int]) -> Any:
     return lambda graph, inputs: (compiled.append(1), graph.forward)[1]
 
 
-@pytest.mark.parametrize(
-    ("compile_net", "compile_time", "container", "backend"),
-    [
-        (compile_as_module, "before", nn.Sequential, "aot_eager"),
-        (compile_as_function, "inside", Chain, "aot_eager"),
-        (compile_in_place, "run before", nn.Sequential, "eager"),
-        (compile_nested, "run before", Chain, "eager"),
-    ],
-)
-def test_full_backward_hooks_in_a_compiled_region_run_as_without_recording(
-    compile_net: Any, compile_time: str, container: Any, backend: str
-) -> None:
-    def run_program(*, recorded: bool) -> tuple[list[Any], int]:
-        hook_calls, last = list[int](), nn.Tanh()
-        last.register_full_backward_hook(
-            lambda module, grad_input, grad_output: (hook_calls.append(1), (grad_input[0] * 2,))[1]
-        )
-        net = container(nn.Tanh(), last)
-        return run_around_recording(net, compile_net, backend, compile_time, recorded=recorded), len(hook_calls)
+def run_around_recording(*, compiles_inside: bool, recorded: bool) -> tuple[list[Any], int, int]:
+    """Run a compiled module before, in and after a recording; return its numbers, calls of a hook and compilations."""
+    torch._dynamo.reset()
+    results, hook_calls, compiled = list[Any](), list[int](), list[int]()
+    net = Chain(nn.Tanh(), nn.Tanh())
+    net.layers[0].register_forward_hook(lambda module, args, output: output * 2)
+    net.layers[1].register_full_backward_hook(
+        lambda module, grad_input, grad_output: (hook_calls.append(1), (grad_input[0] * 2,))[1]
+    )
+    net.compile(backend=counting_backend(compiled))
 
-    expected, hook_calls = run_program(recorded=False)
-    assert run_program(recorded=True) == (expected, hook_calls)
-    assert hook_calls == len(expected)
+    def run_once() -> None:
+        x = torch.ones(2, requires_grad=True)
+        y = net(x)
+        y.sum().backward()
+        results.append((y.tolist(), x.grad.tolist()))
 
-
-@pytest.mark.parametrize(
-    ("compile_net", "compile_time"),
-    [(compile_as_module, "run before"), (partial(compile_in_place, fullgraph=True), "inside")],
-)
-@pytest.mark.parametrize("is_global", [False, True])
-def test_recording_causes_no_recompilation(compile_net: Any, compile_time: str, is_global: bool) -> None:
-    def run_program(*, recorded: bool) -> tuple[list[Any], int]:
-        compiled: list[int] = []
-        net, backend = Chain(nn.Tanh(), nn.Tanh()), counting_backend(compiled)
-        if not is_global:
-            net.layers[0].register_forward_hook(double_values)
-        return run_around_recording(net, compile_net, backend, compile_time, recorded=recorded), len(compiled)
-
-    with register_module_forward_hook(double_values) if is_global else nullcontext():
-        expected = run_program(recorded=False)
-        assert run_program(recorded=True) == expected
-        assert expected[1] == 1 or is_global, "torch itself compiles global hooks once more"
+    if not compiles_inside:
+        run_once()
+    with hv.record() if recorded else nullcontext():
+        run_once()
+        run_once()
+    run_once()
+    return results, len(hook_calls), len(compiled)
 
 
-def double_values(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
-    return output * 2
+@pytest.mark.parametrize("compiles_inside", [True, False])
+def test_compiled_code_with_hooks_runs_as_without_recording_and_is_not_compiled_again(compiles_inside: bool) -> None:
+    plain_run = run_around_recording(compiles_inside=compiles_inside, recorded=False)
+    assert run_around_recording(compiles_inside=compiles_inside, recorded=True) == plain_run
+    assert plain_run[1] == len(plain_run[0])
 
 
 def test_the_compiler_may_be_imported_first_during_a_recording() -> None:
@@ -351,44 +223,3 @@ assert torch._dynamo.utils.unpatched_nn_module_call is torch.nn.Module.__call__ 
 assert call.__code__ is code
 """
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@needs_threads_that_compile
-def test_work_during_a_compiled_region_of_another_thread_is_not_recorded_and_gets_a_note() -> None:
-    net = Net()
-    blocker = Blocker()
-    fast = torch.compile(nn.Tanh(), backend=blocker.backend)
-    thread = threading.Thread(target=lambda: fast(torch.ones(2)))
-    with hv.record() as trace:
-        thread.start()
-        assert blocker.entered.wait(PATIENCE)
-        net(leaf(2.0)).backward()
-        blocker.released.set()
-        thread.join()
-        net(leaf(3.0)).backward()
-    assert len(trace._data.roots) == 1 and len(steps_of(trace, "call")) == 3
-    assert trace.notes == [
-        "A function compiled by torch.compile ran in a thread that this recording does not follow: "
-        "calls and passes that began while it ran were not observed.",
-        CALLED_ELSEWHERE,
-    ]
-
-
-def test_symbolic_tracing_does_not_disturb_the_recording() -> None:
-    net = Net()
-    fast = torch.compile(torch.sin, backend="aot_eager")
-    with hv.record() as trace:
-        torch.fx.symbolic_trace(net)
-        fast(leaf(3.0))
-        net(leaf(3.0))
-    assert [step.on for step in steps_of(trace, "call")][-3:] == ["net", "net.l1", "net.l2"]
-
-
-def test_the_package_is_added_once_to_the_rules_of_the_compiler() -> None:
-    """torch compiles its rules anew at each addition: with one for each recording, recordings became ever slower."""
-    rules = pytest.importorskip("torch._dynamo.trace_rules")
-    own = str(Path(hv.__file__).parent) + "/"
-    for _ in range(3):
-        with hv.record():
-            pass
-    assert rules.SKIP_DIRS.count(own) == 1

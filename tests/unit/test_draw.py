@@ -58,18 +58,10 @@ def test_tensors_in_what_a_model_returns_are_drawn_and_named_unless_they_have_no
 
 
 def test_an_output_that_cannot_be_drawn_is_refused_with_its_place() -> None:
-    x = leaf(2.0)
-    with pytest.raises(TypeError, match="at least one tensor"):
-        hv.draw()
-    for thing, kind in ((None, "a NoneType"), (nn.Linear(1, 1), "a Linear"), ((1, "two"), "a tuple")):
-        with pytest.raises(TypeError, match=f"a list, tuple or dict of such tensors; this is {kind}"):
-            hv.draw(thing)  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match=r"no history to draw.*requires_grad=True"):
-        hv.draw(torch.ones(1))
-    with pytest.raises(ValueError, match=r"Argument 2 of draw\(\) has no history"):
-        hv.draw(x * 3, torch.ones(1))
-    with pytest.raises(ValueError, match=r"Argument 1 of draw\(\) has no history"):
-        hv.draw([torch.ones(1)])
+    with pytest.raises(TypeError, match="a list, tuple or dict of such tensors; this is a Linear"):
+        hv.draw(nn.Linear(1, 1))  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match=r"Argument 2 of draw\(\) has no history.*requires_grad=True"):
+        hv.draw(leaf(2.0) * 3, torch.ones(1))
 
 
 # -- what nodes saved
@@ -171,9 +163,3 @@ def test_no_code_of_the_user_runs_to_read_what_was_saved() -> None:
     assert "_saved_result: packed: unpack unpacks it" in rows
     assert "_saved_other: not read: its class is yours" in rows
     assert unpacked == [] and len(Noted.calls) == before
-
-
-def test_an_older_torch_that_could_call_hooks_refuses_to_show_what_was_saved(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.hook_listing.drawing.SAVED_TENSORS_SHOW_THEIR_HOOKS", False)
-    with pytest.raises(RuntimeError, match=r"PyTorch 2\.10"):
-        hv.draw(leaf(2.0) * 3, saved=True)

@@ -53,52 +53,21 @@ def test_an_edit_in_place_names_the_pass_the_op_and_the_code_that_edits() -> Non
     assert edit in finding.cause.replace("tests/unit/", "")
 
 
-def step_before_another_pass(*, edits: bool = False) -> None:
-    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), *([] if edits else [nn.Linear(3, 3)]))
+def step_before_another_pass() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
     optimizer = SGD(net.parameters(), lr=0.1)
     out = net(torch.ones(3, 3))
     out.sum().backward(retain_graph=True)
     optimizer.step()
-    if edits:
-        out += 1
     out.square().sum().backward()
 
 
-def test_an_optimizer_that_steps_between_two_passes_is_named_unless_another_edit_is_to_blame() -> None:
+def test_an_optimizer_that_steps_between_two_passes_is_named() -> None:
     finding = find_exception(step_before_another_pass)
     assert finding.line == line_of(step_before_another_pass, "square")
     assert f"line {line_of(step_before_another_pass, 'step()')})" in finding.cause
     assert "optimizer took a step" in finding.cause
     assert finding.advice.startswith("Take the step after all passes")
-    finding = find_exception(lambda: step_before_another_pass(edits=True))
-    assert "took a step" not in finding.cause
-    assert finding.advice.startswith("Make a new tensor instead")
-
-
-def test_an_op_outside_of_all_modules_is_placed_with_a_may_and_a_dict_is_not_edited() -> None:
-    sizes: dict[str, int] = {}
-
-    def run() -> None:
-        weights = torch.exp(nn.Linear(4, 3)(torch.ones(2, 4)))
-        weights /= weights.sum()
-        sizes["all"] = len(weights)
-        weights.square().sum().backward()
-
-    finding = find_exception(run)
-    assert "sizes[" not in finding.cause
-    assert "ExpBackward0 may have been made at" in finding.cause and "weights /= weights.sum()" in finding.cause
-
-
-def test_an_exception_about_a_file_is_not_said_to_follow_from_gradients() -> None:
-    def run(error: Exception) -> Finding:
-        layer = nn.Linear(2, 1)
-        with suppress(type(error)), hv.record(layer) as trace:
-            (layer(torch.ones(2)) * torch.inf).sum().backward()
-            raise error
-        return next(finding for finding in trace.findings if finding.kind == "exception")
-
-    assert "It may follow" in run(ValueError("NaN")).advice
-    assert "It may follow" not in run(FileNotFoundError("log.txt")).advice
 
 
 def walk_a_freed_graph(*, steps: bool = False) -> None:
@@ -144,16 +113,10 @@ def pass_a_misshapen_gradient() -> None:
     y.sum().backward()  # type: ignore[no-untyped-call]
 
 
-def call_with_another_shape() -> None:
-    net = nn.Linear(3, 3)
-    net(torch.ones(1, 4))
-
-
 def test_an_exception_of_torch_names_the_line_that_called_it_and_the_backward_of_a_custom_function() -> None:
     finding = find_exception(pass_a_misshapen_gradient)
     assert finding.line == line_of(pass_a_misshapen_gradient, "backward()")
     assert f"line {line_of(Misshapen.backward, 'staticmethod')}" in finding.cause
-    assert find_exception(call_with_another_shape).line == line_of(call_with_another_shape, "torch.ones")
 
 
 def test_an_exception_that_the_program_catches_is_a_remark_also_as_the_last_step() -> None:

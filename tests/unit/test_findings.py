@@ -5,15 +5,12 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from scenes import chain, count_calls, fan, leaf, recorded
+from scenes import chain, fan, leaf, recorded
 from torch import nn
 
 import hookviz as hv
 from hookviz.analysis.findings import Finding
-from hookviz.analysis.findings.finding import SURPRISES, UNFIRED_KINDS
-from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.player.html_page import page
-from hookviz.trace import Note
 from tests.requirements import needs_saved_tensors
 
 
@@ -41,48 +38,23 @@ def small_mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
 
 
-# -- kinds
-
-
-def test_a_finding_of_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(KeyError, match="forgotten"):
-        _ = Finding(None, "forgotten", "", "remark").about
-
-
-def test_each_kind_of_cause_is_known_as_one_of_a_hook_that_did_not_fire() -> None:
-    kinds = {explanation.kind for explanation in EXPLANATIONS.values()}
-    assert kinds == {*UNFIRED_KINDS, *SURPRISES}
-
-
 # -- NaN and Inf
 
 
-@pytest.mark.parametrize(("size", "is_frozen"), [(4, False), (40, True)])
-def test_a_nan_weight_is_reported_for_any_size(size: int, is_frozen: bool) -> None:
+@pytest.mark.parametrize(
+    ("size", "held"),
+    [
+        (4, "its parameter net.0.weight held NaN before backward began."),
+        (40, "its own net.0.weight held NaN."),
+    ],
+)
+def test_a_nan_weight_is_reported_for_any_size_also_if_it_is_frozen(size: int, held: str) -> None:
     net = nn.Sequential(nn.Linear(size, size), nn.Linear(size, 1))
     with torch.no_grad():
         net[0].weight[0, 0] = math.nan
-    net[0].requires_grad_(not is_frozen)
+    net[0].requires_grad_(size == 4)
     finding = only_finding(record_training(net, torch.ones(2, size)))
-    held = (
-        "its own net.0.weight held NaN." if is_frozen else "its parameter net.0.weight held NaN before backward began."
-    )
     assert finding.sentence == f"net.0 (Linear) returns NaN: {held}"
-
-
-def test_inf_in_a_weight_is_named_where_its_module_returns_nan() -> None:
-    net = nn.Sequential(nn.Linear(2, 1))
-    with torch.no_grad():
-        net[0].weight.copy_(torch.tensor([[math.inf, -math.inf]]))
-    finding = only_finding(record_training(net, torch.ones(1, 2)))
-    assert finding.sentence == "net.0 (Linear) returns NaN: its parameter net.0.weight held Inf before backward began."
-
-
-def test_a_layer_whose_sums_go_beyond_the_numbers_of_its_dtype_is_named() -> None:
-    net = nn.Sequential(nn.Linear(2, 1, bias=False))
-    nn.init.constant_(net[0].weight, 1e20)
-    finding = only_finding(record_training(net, torch.full((1, 2), 1e20)))
-    assert "its sums of products go beyond 3.40282e+38, the largest number of float32" in finding.sentence
 
 
 class Between(nn.Module):
@@ -107,10 +79,6 @@ def test_nan_between_modules_and_from_forward_hooks_is_reported() -> None:
     assert only_finding(trace).sentence.startswith("NaN begins here: λ output * math.nan on net.1")
 
 
-def nan_in_the_data(x: torch.Tensor) -> None:
-    nn.Linear(2, 1)(x.detach() * math.nan).sum().backward()  # fault
-
-
 def logarithm_of_a_negative_number(x: torch.Tensor) -> None:
     scaled = (x - 2).log() * 2  # fault
     scaled.sum().backward()
@@ -120,11 +88,6 @@ def share_of_nothing(x: torch.Tensor) -> None:
     positive = (x - 2).relu()
     share = positive / positive.sum()  # fault
     (share * 2).sum().backward()
-
-
-def division_of_many_numbers_by_zero(x: torch.Tensor) -> None:
-    scaled = x.expand(100, 2) / torch.tensor([1.0, 0.0])  # fault
-    scaled.mean().backward()
 
 
 def exponential_of_a_large_number(x: torch.Tensor) -> None:
@@ -137,22 +100,14 @@ def product_of_large_numbers(x: torch.Tensor) -> None:
     product.sum().backward()
 
 
-def smoothing_over_a_mask(x: torch.Tensor) -> None:
-    masked = x + torch.tensor([[0.0, -math.inf]])  # fault
-    nn.functional.cross_entropy(masked, torch.tensor([0]), label_smoothing=0.1).backward()
-
-
 @needs_saved_tensors
 @pytest.mark.parametrize(
     ("program", "kind", "said"),
     [
-        (nan_in_the_data, "nan", "is called with NaN"),
         (logarithm_of_a_negative_number, "nan", "it takes the logarithm of numbers below 0, the smallest -1."),
         (share_of_nothing, "nan", "divides 0 by 0"),
-        (division_of_many_numbers_by_zero, "inf", "divides by 0"),
         (exponential_of_a_large_number, "inf", "exponential of numbers above 88.7"),
         (product_of_large_numbers, "inf", "adds up 2 products of numbers up to 1e+20 and 1e+20, which can go beyond"),
-        (smoothing_over_a_mask, "inf", "AddBackward0 (masked)"),
     ],
 )
 def test_nan_and_inf_have_their_cause_and_their_line(
@@ -199,13 +154,11 @@ def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
     assert cause.severity == effect.severity == "error"
 
 
-@pytest.mark.parametrize("as_numbers", [False, True])
-def test_mask_that_leaves_a_query_no_key_is_the_cause_of_nan(as_numbers: bool) -> None:
+def test_mask_that_leaves_a_query_no_key_is_the_cause_of_nan() -> None:
     attention, x = nn.MultiheadAttention(4, 2, batch_first=True), torch.randn(2, 3, 4)
     mask = torch.tensor([[False, False, True], [True, True, True]])
-    given = torch.zeros(2, 3).masked_fill(mask, -math.inf) if as_numbers else mask
     with hv.record(attention) as trace:
-        attention(x, x, x, key_padding_mask=given)[0].sum().backward()
+        attention(x, x, x, key_padding_mask=mask)[0].sum().backward()
     assert "its key_padding_mask hides every key in row 1, counted from 0" in trace.findings[0].sentence
 
 
@@ -233,16 +186,6 @@ def test_a_hook_that_sets_a_gradient_in_the_same_memory_to_zero_is_a_warning(in_
     assert (finding.kind, finding.severity) == ("zero", "warning" if in_place else "remark")
     shared = "also set to 0 what shares the memory: the gradient of AddmmBackward0 (left) of first (Linear)"
     assert (shared in finding.sentence) == in_place
-    assert ("first.weight" in finding.sentence) == in_place
-    assert "second.weight" in finding.sentence
-
-
-def test_zeros_of_a_concatenation_are_blamed_on_the_hook_that_makes_them() -> None:
-    alive, dead = torch.ones(2, 3, requires_grad=True), torch.full((2, 3), -1.0, requires_grad=True)
-    assert not record_backward(torch.relu(torch.ones(4, 3) @ torch.cat([alive, dead]).T).sum()).findings.values
-    joined = torch.cat([alive, dead])
-    joined.register_hook(torch.zeros_like)
-    assert only_finding(record_backward((joined * 2).sum())).kind == "zero"
 
 
 def test_a_gradient_that_also_flows_along_another_path_is_not_reported_as_zero() -> None:
@@ -283,27 +226,11 @@ def test_an_empty_trace_is_not_reported_as_healthy() -> None:
     assert str(hv.Trace().findings.values) == "This trace holds no gradients to check."
 
 
-@pytest.mark.parametrize(("count", "is_grouped"), [(3, False), (20, True)])
-def test_findings_are_in_the_player_and_the_html_page(count: int, is_grouped: bool) -> None:
-    layers = [layer for _ in range(count) for layer in (nn.Linear(4, 4), nn.Tanh())]
-    with torch.no_grad():
-        layers[0].weight[0, 0] = math.nan
-    trace = record_training(nn.Sequential(*layers))
-    trace._data.remarks.append(Note.verbatim("Something else."))
-    content, findings = trace.content(), trace.findings.values
-    assert [(one["text"], one["step"]) for one in content["findings"]] == [
-        (f"Step {row.step + 1}, {row.severity}: {row.sentence}", row.step) for row in findings
-    ]
-    assert (content["grouped"], content["notes"]) == (is_grouped, ["Something else."])
-    assert f"{findings[0].step + 1} of" in str(findings)
-    assert findings[0].sentence in page(trace._data).replace("\n", " ")  # the content for the script is packed
-
-
-def test_the_cost_of_findings_grows_linearly_with_the_steps() -> None:
-    costs = []
-    for count in (300, 600, 1200):
-        trace = record_backward(chain(count))
-        costs.append(count_calls(lambda trace=trace: trace.findings.values))  # type: ignore[misc]
-        assert not trace.findings.values
-    small, middle, large = costs  # each with what it costs to read the program
-    assert middle - small < 100 * 300 and large - middle < 2.1 * (middle - small)
+def test_findings_are_in_the_player_and_the_html_page() -> None:
+    net = small_mlp()
+    nn.init.constant_(net[0].weight, math.nan)
+    trace = record_training(net)
+    finding = trace.findings[0]
+    shown = trace.content()["findings"][0]
+    assert (shown["text"], shown["step"]) == (f"Step {finding.step + 1}, error: {finding.sentence}", finding.step)
+    assert finding.sentence in page(trace._data).replace("\n", " ")  # the content for the script is packed

@@ -69,13 +69,9 @@ def test_what_runs_after_the_recording_stopped_leaves_no_row_and_a_hook_of_it_is
     assert not trace.hooks and not trace.findings.hooks
 
 
-def pass_with_infinite_gradient(size: int = 1) -> None:
-    x = torch.zeros(size, requires_grad=True)
-    x.sqrt().sum().backward()
-
-
-def large_pass_with_infinite_gradient() -> None:
-    pass_with_infinite_gradient(100)
+def pass_with_infinite_gradient() -> None:
+    x = leaf(0.0)
+    x.sqrt().backward()
 
 
 def pass_with_nan_loss() -> None:
@@ -93,14 +89,12 @@ def pass_that_returns_nan() -> None:
     ("run", "why"),
     [
         (pass_with_infinite_gradient, "NaN or Inf was in x.grad"),
-        (large_pass_with_infinite_gradient, "NaN or Inf was in x.grad"),
         (pass_with_nan_loss, "NaN or Inf was in loss."),
         (pass_that_returns_nan, "NaN or Inf was in x.grad"),
     ],
 )
 def test_the_note_says_where_nan_or_inf_was_first_seen(run: Callable[[], None], why: str) -> None:
-    is_large = run is large_pass_with_infinite_gradient
-    with hv.record(until="nan", statistics="norm" if is_large else "all") as trace:
+    with hv.record(until="nan") as trace:
         (leaf(1.0) * 2).backward()
         run()
         (leaf(1.0) * 2).backward()
@@ -131,22 +125,6 @@ def test_an_error_in_the_function_is_reported_once_and_the_recording_goes_on() -
     assert not any(row.kind in ("exception", "unobserved") for row in trace._data.rows)
 
 
-def test_nested_passes_stop_the_recording_with_their_outer_pass() -> None:
-    x = leaf(2.0)
-    y = x * 3
-
-    def inner(grad: torch.Tensor) -> None:
-        with torch.enable_grad():
-            leaf(0.0).sqrt().backward()
-
-    y.register_hook(inner)
-    with hv.record(until="nan") as trace:
-        for _ in range(3):
-            y.backward(retain_graph=True)
-    assert trace.pass_numbers == [1, 2] and "after pass 2" in stop_notes(trace)[0]
-    assert any(step.kind == "accumulate" and step.on == "x" for step in trace.steps)  # the outer pass is complete
-
-
 # -- the file of on_trouble
 
 
@@ -171,18 +149,15 @@ def run_passes() -> None:
         (leaf(1.0) * 2).backward()
 
 
-def test_an_exception_in_the_block_writes_the_trace_or_a_page_and_propagates(
+def test_an_exception_in_the_block_writes_the_trace_and_propagates(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, page = tmp_path / "crash.json", tmp_path / "crash.html"
+    path = tmp_path / "crash.json"
     trace = record_and_raise(run_passes, ArithmeticError("out of luck"), on_trouble=path, keep=3)
     loaded = hv.load(path)
     assert loaded == trace and loaded.pass_numbers == [8, 9, 10]
     assert "The recording ended with an exception, ArithmeticError: out of luck." in "".join(loaded.notes)
     assert capsys.readouterr().err == f"hookviz: ArithmeticError: out of luck ended the recording. Wrote {path}.\n"
-    record_and_raise(run_passes, ArithmeticError("out of luck"), on_trouble=page, keep=2)
-    text = page.read_text(encoding="utf-8")
-    assert "Pass 10" in text and "ArithmeticError: out of luck" in text
 
 
 def test_stopping_writes_the_file_once_while_the_block_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,9 +205,7 @@ def test_writing_the_page_changes_no_random_numbers_of_the_program(tmp_path: Pat
     ("options", "error", "message"),
     [
         ({"until": "inf"}, ValueError, 'until takes one of these: "nan", a function of the trace, None; not'),
-        ({"until": 1}, TypeError, 'until takes one of these: "nan", a function of the trace, None; not'),
         ({"on_trouble": "crash"}, ValueError, r"must end in \.html \(a page\) or \.json"),
-        ({"on_trouble": "crash.html.gz"}, ValueError, r"must end in \.html \(a page\) or \.json"),
         ({"on_trouble": "none/crash.html"}, FileNotFoundError, "there is no folder"),
     ],
 )

@@ -2,29 +2,10 @@
 
 import pytest
 import torch
-from torch import nn
 
 import hookviz as hv
-from hookviz.recorder.follower import Followers, PassStart
+from hookviz.recorder.follower import PassStart
 from hookviz.recorder.followers.hook_ledger import HookLedger
-
-
-def test_a_training_step_tells_its_events_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
-    tell = Followers.tell
-
-    def listen(self: Followers, event: str, *arguments: object) -> None:
-        heard.append(event)
-        tell(self, event, *arguments)
-
-    monkeypatch.setattr(Followers, "tell", listen)
-    net = nn.Linear(1, 1)
-    with hv.record(net):
-        net(torch.ones(1)).backward()
-    calls = ["call_begins", "call_written", "call_takes", "call_returned", "call_ended", "rows_may_move"]
-    passes = ["pass_opened", "pass_begins", "accumulated", "accumulated", "pass_returned", "pass_ended"]
-    ends = ["rows_may_move", "recording_ends", "rows_may_move", "close"]
-    assert heard == ["recording_begins", *calls, *passes, *ends]
 
 
 def test_a_fault_of_a_follower_is_noted_and_the_next_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
