@@ -106,20 +106,6 @@ def test_only_transform_and_opacity_move_and_nothing_is_left(open_player: Opener
     assert errors_of(page) == []
 
 
-def test_fast_steps_leave_one_motion_at_most(open_player: Opener) -> None:
-    page = open_player()
-    page.evaluate("holds = true")
-    press(page, "ArrowRight")
-    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
-    for _ in range(3):
-        page.wait_for_timeout(200)
-        press(page, "ArrowRight")
-        assert page.locator(".hv-live .hv-motion").count() <= 1
-    page.evaluate("holds = false")  # on a busy machine even these steps may move
-    press(page, *["ArrowRight"] * 4)
-    expect(page.locator(AT_REST)).to_have_count(0)
-
-
 def test_with_reduced_motion_nothing_moves(open_player: Opener) -> None:
     page = open_player(reduced_motion="reduce")
     for _ in range(5):
@@ -127,17 +113,3 @@ def test_with_reduced_motion_nothing_moves(open_player: Opener) -> None:
         page.wait_for_timeout(200)
     assert page.evaluate("noted.length") == 0
     is_at(page, 6)
-
-
-def test_motion_ends_at_a_click_and_when_it_is_scrolled_out_of_sight(open_player: Opener) -> None:
-    page = open_player()
-    page.evaluate("holds = true")
-    press(page, "ArrowRight")
-    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
-    page.locator(".hv-live .hv-sentence").dispatch_event("pointerdown")
-    expect(page.locator(AT_REST)).to_have_count(0)
-    page.wait_for_timeout(250)
-    press(page, "ArrowRight")
-    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
-    page.evaluate("document.body.style.paddingTop = '3000px'")
-    expect(page.locator(AT_REST)).to_have_count(0)

@@ -13,9 +13,6 @@ from tools import handouts
 from tools.notebook_runs import run_all
 from tools.translation.message_sources import NOTEBOOKS
 
-FACTS = "You need nothing. It takes about 5 minutes."
-FIRST = f"# Lesson 09 · End & more\n\n**The question: what is left of `loss`?**\n\n{FACTS}"
-
 
 def test_the_map_names_each_hook_with_its_arguments_and_says_in_which_order_they_fire() -> None:
     page = (handouts.SOURCE / "four_hooks.html").read_text(encoding="utf-8")
@@ -28,18 +25,6 @@ def test_the_map_names_each_hook_with_its_arguments_and_says_in_which_order_they
     module(torch.ones(1, requires_grad=True)).backward()
     assert sorted(fired) == [(letter, arguments.count(",") + 1) for letter, arguments in sorted(places)]
     assert f"They run in the order {', '.join(letter for letter, _ in fired)}." in page
-
-
-def test_a_worksheet_has_the_predictions_of_its_lesson_and_counts_those_without_room() -> None:
-    texts = [
-        "What is `a.grad`, if a < b? Run the cell.",
-        *(f"Number {n}?\n\nMore." for n in range(handouts.MAX_QUESTIONS + 1)),
-    ]
-    cells = [nbformat.v4.new_markdown_cell(text) for text in (FIRST, *(f"**Predict.** {text}" for text in texts))]
-    page = handouts.make_worksheet(nbformat.v4.new_notebook(cells=cells))
-    assert "<h1>09 End &amp; more</h1>" in page and "<code>a.grad</code>, if a &lt; b?" in page and "More." not in page
-    assert "<code>loss</code>" in page and "`" not in page and "Run the cell" not in page
-    assert page.count("I expect") == handouts.MAX_QUESTIONS and "in the notebook only: 2." in page
 
 
 def run_longest() -> dict[Path, Any]:

@@ -44,16 +44,6 @@ def test_file_follows_its_schema(schema: str, paths: list[Path]) -> None:
 # -- workflows
 
 
-def test_workflows_run_the_commands_of_the_checkout() -> None:
-    jobs = read_yaml(ROOT / ".github" / "workflows" / "tests.yml")["jobs"]
-    commands = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
-    assert commands["everything"] == [".ci/run"]
-    for name in ("versions", "nightly"):
-        assert 'python -m pip install ".[unit]"' in commands[name]
-        assert commands[name][-1].endswith("tests/unit tests/proof")
-    assert jobs["nightly"]["continue-on-error"] is True
-
-
 def test_actions_are_named_by_their_commits() -> None:
     """A tag can be moved to other code; the version stands behind as a comment."""
     used = [line for path in WORKFLOWS for line in re.findall(r"uses: (.+)", path.read_text(encoding="utf-8"))]

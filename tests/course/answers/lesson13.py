@@ -45,7 +45,6 @@ PUT = "changed[:, place] = kept[0][:, place]"
 RUN = "with module.register_forward_hook(put_in):\n        return net(row_b)"
 patches = patched()
 patches_from_the_place_on = patched((PUT, "changed[:, place:] = kept[0][:, place:]"))
-keeps_the_second_row = patched(("net(row_a)", "net(row_b)"))
 
 
 def run_with(net: Any, module: Any, row: torch.Tensor, hook: Any) -> torch.Tensor:
