@@ -51,7 +51,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClassicNotebo
     folder = tmp_path_factory.mktemp("notebooks")
     write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
     write_notebook(folder / "sliders.ipynb", *SLIDERS)
-    with ClassicNotebook(folder, tmp_path_factory.mktemp("home"), "nbclassic") as server:
+    with ClassicNotebook(folder, tmp_path_factory.mktemp("home")) as server:
         yield server
 
 
@@ -105,16 +105,6 @@ def test_player_steps_by_keys_and_by_its_button(player: Locator) -> None:
     assert len(cell_texts(page)) == len(before) + 1
     press(page, "d", "d")
     assert cell_texts(page) == before
-
-
-def test_prediction_is_typed_and_judged(player: Locator) -> None:
-    player.focus()
-    press(player.page, "Home", "p", "ArrowRight")
-    expect(player.locator(".hv-ask")).to_contain_text("What comes out?")
-    player.page.keyboard.type("2")
-    press(player.page, "Enter")
-    expect(player.locator(".hv-score")).to_contain_text("1 of 1")
-    press(player.page, "p")
 
 
 def test_slider_records_again_and_a_hook_is_switched_off(open_notebook: Callable[[str], Page]) -> None:

@@ -1,20 +1,18 @@
-"""Keyboard focus of the player, of the page around it, and of input methods."""
+"""Keyboard focus of the player and of the page around it."""
 
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import Page, expect
 from scenes import recorded
 
 import hookviz as hv
 from hookviz.player.html_page import render_output
 from hookviz.player.labels import screen_labels
 from hookviz.player.trace_content import TraceContent
-from tests.browser.helpers import Opener, errors_of, is_at, press
+from tests.browser.helpers import Opener, is_at, press
 from tests.unit.test_whatif import a_to_e
 
-IME_KEY = {"key": "Process", "windowsVirtualKeyCode": 229}
-"""The key event of the browser for a key that an input method handles."""
 FIELDS = '<input autofocus><textarea></textarea><p contenteditable="true">here</p><button>there</button>'
 
 
@@ -117,32 +115,3 @@ def test_tab_and_shift_tab_leave_the_player(open_file: Opener) -> None:
         if page.evaluate("!document.querySelector('.hv-player').contains(document.activeElement)"):
             return
     pytest.fail("the keyboard is still in the player")
-
-
-# -- input methods
-
-
-def press_through_input_method(session: CDPSession, code: str) -> None:
-    """Press a key that an input method handles, so that the event identifies it by ``code`` only."""
-    session.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", "code": code, **IME_KEY})
-    session.send("Input.dispatchKeyEvent", {"type": "keyUp", "code": code, **IME_KEY})
-
-
-def test_player_keys_work_with_an_input_method_but_not_while_one_composes_an_answer(open_file: Opener) -> None:
-    page = open_file()
-    session = page.context.new_cdp_session(page)
-    press_through_input_method(session, "KeyL")
-    expect(page.locator(".hv-large")).to_have_count(1)
-    press(page, "p", "ArrowRight")
-    field = page.locator(".hv-ask .hv-field")
-    session.send("Input.imeSetComposition", {"text": "\uff12", "selectionStart": 1, "selectionEnd": 1})
-    press_through_input_method(session, "KeyL")
-    expect(page.locator(".hv-large")).to_have_count(1)
-    press(page, "Enter", "Escape")
-    expect(page.locator(".hv-reason")).to_have_text("")
-    expect(field).to_be_focused()
-    session.send("Input.insertText", {"text": "\uff12\uff0e\uff10"})
-    expect(field).to_have_value("\uff12\uff0e\uff10")
-    press(page, "Enter")
-    expect(page.locator(".hv-told")).to_have_text("Right.")
-    assert errors_of(page) == []

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import helpers
-from tests.browser.helpers import Opener, errors_of, is_at, press
+from tests.browser.helpers import Opener, is_at, press
 
 NOTE_ANIMATIONS = """() => {
   window.noted = [];
@@ -23,10 +23,6 @@ NOTE_ANIMATIONS = """() => {
 """Notes every animation that starts, and keeps it at its beginning while ``window.holds``."""
 
 SHOWN_NAMES = """() => noted.map(({ name }) => name)"""
-PILLS = """() => noted.filter(({ name }) => name.startsWith("hv-pill")).map(({ text }) => text)"""
-PROPERTIES = """() => noted.flatMap(({ animation }) => animation.effect.getKeyframes().flatMap(Object.keys))
-  .filter((name, i, all) => all.indexOf(name) === i)
-  .filter((name) => !["offset", "computedOffset", "easing", "composite"].includes(name)).sort()"""
 ENDS = """(times) => noted.filter(({ name }) => name.startsWith("hv-pill")).map(({ animation, pill, text }) => {
   const { delay, duration } = animation.effect.getTiming();
   return [text, ...times.map((part) => {
@@ -93,17 +89,6 @@ def test_hook_takes_the_number_into_its_pin_and_gives_it_back_changed(open_playe
     assert are_near(outwards[1], pin, 40) and are_near(outwards[2], gradient)
     assert page.locator(".hv-live .hv-awaited").all_text_contents() == ["gradient 10", "8 → 10"]
     assert "hv-program-line" in page.evaluate(SHOWN_NAMES), "the line of the hook lights up"
-
-
-def test_only_transform_and_opacity_move_and_nothing_is_left(open_player: Opener) -> None:
-    page = open_player()
-    for _ in range(6):
-        press(page, "ArrowRight")
-        expect(page.locator(AT_REST)).to_have_count(0)
-        page.wait_for_timeout(200)
-    assert len(page.evaluate(PILLS)) > 6
-    assert page.evaluate(PROPERTIES) == ["opacity", "transform"]
-    assert errors_of(page) == []
 
 
 def test_with_reduced_motion_nothing_moves(open_player: Opener) -> None:

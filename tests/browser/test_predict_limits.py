@@ -47,10 +47,8 @@ def search_for_c_hook(page: Page) -> None:
 WAYS: dict[str, Callable[[Page], None]] = {
     "the last tick of the timeline": lambda page: page.locator(".hv-timeline").click(position={"x": 1150, "y": 18}),
     "a pin": lambda page: page.locator(".hv-player .hv-pin", has_text="c_hook").click(),
-    "a row of the table": lambda page: page.locator(".hv-firings tbody tr").last.dispatch_event("click"),
     "an address": lambda page: page.evaluate("location.hash = '#step-16'"),
     "a link to a step": lambda page: page.locator("a[href='#step-16']").first.click(),
-    "play": lambda page: page.get_by_role("button", name="Play", exact=True).click(),
     "a hit of the search": search_for_c_hook,
 }
 

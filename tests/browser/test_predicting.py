@@ -84,25 +84,6 @@ def test_keys_lead_to_the_answer_field_and_skip_no_question_and_escape_leaves_it
     is_at(player, 2)
 
 
-def test_player_keys_work_in_the_answer_field_unless_part_of_a_number(page: Page, player: Locator) -> None:
-    field = player.locator(".hv-ask .hv-field")
-    press(page, "ArrowRight")
-    for is_large in (True, False):
-        press(page, "l")
-        assert player.evaluate("player => player.matches('.hv-large')") is is_large
-    press(page, "?")
-    expect(player.locator(".hv-help")).to_be_visible()
-    press(page, "Escape")
-    expect(field).to_be_focused()
-    press(page, *"-1.5e3", "Home", "]")
-    expect(field).to_have_value("-1.5e3")
-    expect(field).to_be_focused()
-    is_at(player, 1)
-    press(page, "P")
-    expect(player.locator(".hv-ask")).to_have_count(0)
-    expect(player).to_be_focused()
-
-
 def test_step_back_closes_a_question_and_an_answered_one_is_not_asked_again(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "2")

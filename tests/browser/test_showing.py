@@ -5,13 +5,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.helpers import SERIOUS, Opener, errors_of, is_at, press, violations
 
-SMALLEST_FONT_SIZE = """player => Math.min(...[...player.querySelectorAll("*")].filter((element) =>
-    !element.closest(".hv-graph, .hv-lens") &&
-    element.checkVisibility({ visibilityProperty: true }) && !element.matches(".hv-heard, title")
-    && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())
-  ).map((element) => parseFloat(getComputedStyle(element).fontSize) * (element.getScreenCTM?.().a ?? 1)))"""
-"""The font size of the smallest visible text, in pixels on the screen."""
-
 
 @pytest.fixture
 def page(open_file: Opener) -> Page:
@@ -43,23 +36,6 @@ def test_playing_stops_at_a_breakpoint_and_continues_from_it(page: Page, player:
 
 
 # -- larger text and the full screen
-
-
-def test_larger_text_has_no_letters_under_18_pixels(page: Page, player: Locator) -> None:
-    assert player.evaluate(SMALLEST_FONT_SIZE) < 18
-    press(page, "l")
-    for key in ("]", "b", "t", "End", "?"):
-        press(page, key)
-        page.wait_for_timeout(200)
-        assert player.evaluate(SMALLEST_FONT_SIZE) >= 18, key
-    press(page, "Escape")
-    player.locator(".hv-view > summary").press("Enter")
-    press(page, "p", "Home", "ArrowRight")
-    expect(player.locator(".hv-ask")).to_be_visible()
-    assert player.evaluate(SMALLEST_FONT_SIZE) >= 18
-    press(page, "Escape", "p", "l")
-    player.locator(".hv-view > summary").press("Enter")
-    assert player.evaluate(SMALLEST_FONT_SIZE) < 18
 
 
 def test_refused_full_screen_is_reported(page: Page, player: Locator) -> None:

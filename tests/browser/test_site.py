@@ -73,6 +73,7 @@ def served_page(chrome: Browser) -> Iterator[Page]:
 
 def test_no_page_is_larger_than_3_mb_or_loads_anything_from_another_host(folder: Path) -> None:
     pages = list(folder.rglob("*.html"))
+    assert "guide.html" in (folder / "llms.txt").read_text(encoding="utf-8")
     assert {page.relative_to(folder).with_suffix("").as_posix() for page in pages} >= {*KINDS, *LESSONS}
     assert [page.name for page in pages if page.stat().st_size > 3_000_000] == []
     loaded = [(page.name, found) for page in pages for found in LOADED_URL.findall(page.read_text(encoding="utf-8"))]
@@ -106,14 +107,6 @@ def test_a_page_of_each_kind_works_offline(open_file: Opener, name: str) -> None
     assert errors_of(page) == []
     # It comes last: axe-core reads stylesheets, which a page of files may not, and the console says so.
     assert violations(page, excluded=".hv-player") == []
-
-
-def test_pages_from_a_server_have_no_console_errors(chrome: Browser, address: str) -> None:
-    with served_page(chrome) as page:
-        for name in KINDS:
-            response = page.goto(f"{address}/{name}.html", wait_until="networkidle")
-            assert response and response.ok, name
-            assert (name, errors_of(page)) == (name, [])
 
 
 # -- the search

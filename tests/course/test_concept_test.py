@@ -54,14 +54,6 @@ def test_answers_go_into_the_file_and_the_class_gets_its_gain(tmp_path: Path, mo
     assert "\n1: 100% of 1 → not asked\n2: not asked → 100% of 1\n" in told
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("C", "before", "A" * 15), 'not "C", "before"'),
-        (("A", "after", "A" * 14), "these are 14"),
-        (("A", "after", "E" * 15), "a letter from A to D"),
-    ],
-)
-def test_an_incomplete_sheet_is_refused(given: tuple[str, str, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        concept_test(*given)
+def test_an_incomplete_sheet_is_refused() -> None:
+    with pytest.raises(ValueError, match="these are 14"):
+        concept_test("A", "after", "A" * 14)

@@ -124,7 +124,7 @@ RETURN_VALUES: list[Callable[[torch.Tensor], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("exercise", sorted(set(JUDGES) - {"12.4"}))
+@pytest.mark.parametrize("exercise", sorted(set(JUDGES) - {"10.2", "10.7", "12.4"}))  # two of these take seconds
 def test_an_answer_of_any_type_and_any_return_value_of_a_function_get_a_reason(exercise: str) -> None:
     for answer in (3 + 4j, np.array([3, 4]), {}, 10**400, torch.nn.ReLU, float("nan")):
         verdict = check(exercise, answer)

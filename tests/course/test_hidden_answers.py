@@ -2,10 +2,9 @@
 
 Visible are prose outside of ``<details>``, the summary line of ``<details>``, and code cells that are not hidden.
 The tests search from the heading of the question's section to its *Explain*, and at least three cells after the
-question. An answer is revealed by one of its numbers in prose, in an ``assert`` or in a comment, or by its ``words``.
+question. An answer is revealed by one of its numbers in prose or in a comment, or by its ``words``.
 """
 
-import ast
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -210,13 +209,8 @@ def _open_parts(notebook: Any, question_id: str) -> list[tuple[str, str, list[fl
             text = REFERENCES.sub(" ", QUESTION_TEXT.sub(" ", FOLDED.sub(r"\1", source)))
             parts.append((cell.id, text, _numbers_in_text(re.sub(r"`[^`\n]*[a-z(][^`\n]*`", " ", text))))
         elif is_open(cell) and not is_check(cell):
-            comments = re.findall(r"#\s(.*)$", source, re.MULTILINE)
-            asserts = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
-            stated = [
-                number for node in asserts for part in ast.walk(node) if (number := _constant_value(part)) is not None
-            ]
-            text = "\n".join([*comments, *map(ast.unparse, asserts)])
-            parts.append((cell.id, text, stated + [number for line in comments for number in _numbers_in_text(line)]))
+            text = "\n".join(re.findall(r"#\s(.*)$", source, re.MULTILINE))
+            parts.append((cell.id, text, _numbers_in_text(text)))
     return parts
 
 
@@ -243,15 +237,6 @@ def _split_sections(cell: Any) -> list[str]:
 
 def _numbers_in_text(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w|\.\d)", text)]
-
-
-def _constant_value(node: ast.AST) -> float | None:
-    """The value of an expression that consists of numbers only, else None."""
-    kinds = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
-    if not isinstance(node, ast.expr) or not all(isinstance(part, kinds) for part in ast.walk(node)):
-        return None
-    value = eval(compile(ast.Expression(node), "", "eval"))
-    return float(value) if type(value) in (int, float) else None
 
 
 def lesson(number: str) -> Any:

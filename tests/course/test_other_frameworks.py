@@ -1,13 +1,10 @@
 """Programs for other frameworks run where they can, and are shown with what they printed elsewhere."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
-from hookviz.course import other_frameworks
-from hookviz.course.other_frameworks import PROGRAMS, print_of, read_printed, run_program, source_of
+from hookviz.course.other_frameworks import PROGRAMS, read_printed, run_program, source_of
 from tests.course.reading import PAGE, read_notebook
 
 NAMES = sorted(path.name.removesuffix(".txt") for path in PROGRAMS.iterdir() if path.name.endswith(".txt"))
@@ -33,15 +30,3 @@ def test_lesson_shows_each_program_that_it_runs_as_it_ran_and_names_the_others()
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)))) & set(NAMES)
     on_page = {name for cell in read_notebook(PAGE).cells for name in CALL.findall(cell.source)}
     assert len(named) >= 9 and programs | named | on_page == set(NAMES)
-
-
-def test_program_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "own.txt").write_text("import torch\nprint(torch.ones(1).item())\n")
-    (tmp_path / "broken.txt").write_text("import torch\nraise ValueError('no')\n")
-    kept = {name: {"versions": {"torch": "0"}, "printed": "?"} for name in ("own", "broken")}
-    (tmp_path / "printed.json").write_text(json.dumps(kept))
-    monkeypatch.setattr(other_frameworks, "PROGRAMS", tmp_path)
-    run = run_program("own")
-    assert (run.printed, run.here) == ("1.0", True)
-    with pytest.raises(RuntimeError, match="ValueError: no"):
-        print_of("broken")

@@ -60,13 +60,6 @@ def test_the_students_notebook_has_no_answers() -> None:
     assert "lab book" in text
 
 
-def test_the_solution_solves_three_patients() -> None:
-    text = "\n".join(cell.source for cell in read(SOLUTION).cells)
-    solved = re.findall(r"## Patient (practice-\d+), solved by hand", text)
-    assert solved == ["practice-57558", "practice-158765", "practice-391614"]
-    assert all(f'assert hand_in(make_patient("{name}"), findings).score == 1' in text for name in solved[1:])
-
-
 def test_the_lecturer_reads_the_rule_and_the_points_in_the_words_of_the_notebook() -> None:
     [rules] = [cell.source for cell in read(NOTEBOOK).cells if "\n> " in cell.source]
     page = (FOLDER.parent / "site" / "lecturer.md").read_text()

@@ -26,6 +26,6 @@ def test_the_finished_cures_of_the_lesson_are_the_network_without_its_faults() -
 
 
 def test_the_table_of_effects_holds_what_a_training_shows() -> None:
-    """One seed, and the groups that take seconds; ``make effects`` measures all."""
-    measured = effects.measure_effects(1, ("one fault left", "the sick network"))
+    """One seed of the quickest group; lesson 09 compares others with the table, and ``make effects`` measures all."""
+    measured = effects.measure_effects(1, ("the sick network",))
     assert effects.find_differences(measured, 1) == []

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { baselineIndex, flipSwitch } from "../../hookviz/player/browser/compare/comparison.js";
+import { baselineIndex, flipSwitch, splitTexts } from "../../hookviz/player/browser/compare/comparison.js";
 import { describeFlip, finalGradients } from "../../hookviz/player/browser/compare/flip_result.js";
 import { sayWith } from "../../hookviz/player/browser/common/labels.js";
 
@@ -30,6 +30,11 @@ test("if a combination was not recorded, all other switches go back on", () => {
   const resetsOthers = { "": 0, 0: 1, 1: 2, 10: 3 };
   assert.deepEqual(flipSwitch(resetsOthers, 1, 10), { shown: 3, resetsOthers: true });
   assert.deepEqual(flipSwitch(resetsOthers, 3, 10), { shown: 0, resetsOthers: false });
+});
+
+test("the common beginning of two texts is shown once", () => {
+  assert.deepEqual(splitTexts("gradient 10", "gradient 8"), ["gradient", "10", "8"]);
+  assert.deepEqual(splitTexts("8 → 10", "9 → 9"), ["", "8 → 10", "9 → 9"]);
 });
 
 const say = sayWith({

@@ -52,13 +52,6 @@ test("only a move to the next step or the next hook moves anything", () => {
   assert.deepEqual(moves.map(([from, to]) => isForward(steps, from, to)), [true, true, true, false, false, false, false, false]);
 });
 
-test("a node sends its gradients to the numbers on its arrows, which appear when the pills are there", () => {
-  const { trips } = planAt(2);
-  assert.deepEqual(trips.map(({ arrow, number, to, reveals }) => [arrow, number, to.text, reveals]), [
-    ["e1", "8", "e1-v", ["e1-v"]], ["e2", "3", "e2-v", ["e2-v"]], ["e3", "4", "e3-v", ["e3-v"]],
-  ]);
-});
-
 test("several gradients arrive at the same time, and then their sum appears", () => {
   const { trips } = planAt(5);
   assert.deepEqual(numbers({ trips }), ["3", "4", "3 + 4 = 7"]);
@@ -74,18 +67,6 @@ test("a hook: the number goes into the pin, turns there, and comes out as the ho
   const outwards = trips.find(({ to, from }) => to.text === "n3-g" && from.text === "p0-v");
   assert.deepEqual([inwards.number, inwards.from.text, outwards.number, outwards.reveals], ["1", "n3-g", "2", ["n3-g"]]);
   assert.ok(inwards.start + inwards.length <= light.start && light.start < outwards.start);
-});
-
-test("what is added to an existing .grad meets it first", () => {
-  const added = steps.map((step, i) => (i === 8 ? { ...step, words: { before: "2", after: "9", gradients: [] } } : step));
-  assert.deepEqual(numbers(planAt(8, { steps: added })), ["2", "7", "2 + 7 = 9"]);
-});
-
-test("the seed, and the input and output of a module, come from above", () => {
-  for (const [step, number] of [[0, "1"], [9, "5"], [10, "6"]]) {
-    const [trip, ...others] = planAt(step).trips;
-    assert.deepEqual([trip.number, trip.from.dy < 0, trip.from.text, others], [number, true, trip.to.text, []]);
-  }
 });
 
 test("no pill of any step shows a number of a later step", () => {
