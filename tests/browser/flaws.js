@@ -28,7 +28,7 @@
     const boxes = holder ? [...holder.querySelectorAll(paths)] : [];
     return boxes.find((part) => box(part).top <= middle && middle <= box(part).bottom);
   });
-  // A mixed colour comes in parts of 1; a blend of several is test_tints.py's.
+  // A mixed colour comes in parts of 1; a blend of several is tests/tools/test_norm_colors.py's.
   const rgb = (color) => {
     const unit = color.startsWith("color(") ? 255 : 1;
     return color.startsWith("url") ? [] : [...color.matchAll(/(?<![\w-])[\d.]+/g)].map((part) => part * unit);

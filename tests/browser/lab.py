@@ -116,10 +116,10 @@ def wait_for_server(url: str) -> str:
 
 
 class Lab:
-    """A JupyterLab server (or Notebook's) over ``folder``, with the settings that ``make lab`` gives it."""
+    """A JupyterLab server over ``folder``, with the settings that ``make lab`` gives it."""
 
-    def __init__(self, folder: Path, home: Path, app: str = "jupyterlab") -> None:
-        self.folder, self.home, self.app = folder, home, app
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.folder, self.home = folder, home
         self.port = free_port()
 
     def __enter__(self) -> "Lab":
@@ -141,7 +141,7 @@ class Lab:
 
     def _program(self) -> list[str]:
         options = [f"--LabApp.app_settings_dir={TOOLS}", "--LabApp.expose_app_in_browser=True"]
-        return [sys.executable, "-m", self.app, *options]
+        return [sys.executable, "-m", "jupyterlab", *options]
 
     def _environment(self) -> dict[str, str]:
         own = {
@@ -175,8 +175,7 @@ class Lab:
 
     def show(self, page: Page, notebook: str) -> None:
         """Open ``notebook`` without waiting for a kernel."""
-        lab = f"lab/workspaces/auto-{time.monotonic_ns()}/tree"
-        route = "notebooks" if self.app == "notebook" else lab
+        route = f"lab/workspaces/auto-{time.monotonic_ns()}/tree"
         page.goto(f"http://127.0.0.1:{self.port}/{route}/{notebook}?token={TOKEN}&reset")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
 

@@ -3,13 +3,10 @@
 ``make classic`` runs these tests in an environment of their own.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from pathlib import Path
 
-import nbformat
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -17,7 +14,6 @@ from tests.browser.conftest import SCRIPT, note_errors
 from tests.browser.helpers import errors_of, is_at, press
 from tests.browser.lab import TOKEN, Lab, write_notebook
 
-LESSON = Path(__file__).parents[2] / "notebooks" / "01_the_graph.ipynb"
 SLIDERS = (
     "import ipywidgets, torch, hookviz as hv\ndef run(a=2.0):\n    a = torch.tensor(a, requires_grad=True)\n"
     "    a.register_hook(lambda grad: grad * 10)\n    (a * a).backward()",
@@ -55,11 +51,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClassicNotebo
     folder = tmp_path_factory.mktemp("notebooks")
     write_notebook(folder / "a_to_e.ipynb", *SCRIPT)
     write_notebook(folder / "sliders.ipynb", *SLIDERS)
-    lesson = nbformat.read(LESSON, as_version=4)
-    last = next(n for n, cell in enumerate(lesson.cells) if "hv.whatif(" in cell.source)
-    lesson.cells = lesson.cells[: last + 1]
-    nbformat.write(lesson, folder / "lesson.ipynb")
-    with ClassicNotebook(folder, tmp_path_factory.mktemp("home"), "nbclassic") as server:
+    with ClassicNotebook(folder, tmp_path_factory.mktemp("home")) as server:
         yield server
 
 
@@ -115,25 +107,6 @@ def test_player_steps_by_keys_and_by_its_button(player: Locator) -> None:
     assert cell_texts(page) == before
 
 
-def test_prediction_is_typed_and_judged(player: Locator) -> None:
-    player.focus()
-    press(player.page, "Home", "p", "ArrowRight")
-    expect(player.locator(".hv-ask")).to_contain_text("What comes out?")
-    player.page.keyboard.type("2")
-    press(player.page, "Enter")
-    expect(player.locator(".hv-score")).to_contain_text("1 of 1")
-    press(player.page, "p")
-
-
-def test_player_has_its_own_sizes_and_the_light_theme(player: Locator) -> None:
-    assert player.locator(".hv-timeline .hv-tick").first.evaluate("e => e.clientHeight") == 18
-    assert player.locator(".hv-code li .hv-code-arrow").first.evaluate("e => e.clientHeight") == 17
-    expect(player.locator(".hv-legend")).to_have_css("padding-left", "16px")
-    expect(player.locator(".hv-more summary").first).to_have_css("display", "list-item")
-    expect(player).to_have_css("background-color", "rgb(255, 255, 255)")
-    expect(player).to_have_css("color", "rgb(15, 23, 42)")
-
-
 def test_slider_records_again_and_a_hook_is_switched_off(open_notebook: Callable[[str], Page]) -> None:
     page = open_notebook("sliders")
     expect(page.locator(".output_area").last).to_have_text(version("ipywidgets"))
@@ -147,16 +120,4 @@ def test_slider_records_again_and_a_hook_is_switched_off(open_notebook: Callable
     player.focus()
     press(page, "1")
     expect(player.locator(".hv-panel")).to_contain_text("a.grad is 6 instead of 60.")
-    assert errors_of(page) == []
-
-
-def test_first_players_of_lesson_01_are_shown_whole(open_notebook: Callable[[str], Page]) -> None:
-    page = open_notebook("lesson")
-    assert page.locator(".hv-player").count() >= 2
-    # The notebook puts an output of more than 100 lines into a box that scrolls.
-    expect(page.locator(".output_scroll")).to_have_count(0)
-    expect(page.locator(".output_error, .output_stderr")).to_have_count(0)
-    for player in page.locator(".hv-player").all():
-        player.press("End")
-        expect(player.locator(".hv-count")).to_have_text(re.compile(r"Step (\d+) of \1( · pass .*)?$"))
     assert errors_of(page) == []

@@ -1,13 +1,12 @@
 """The user's code in the panel: an arrow at the line that runs, and a bar at the line that made the tensor."""
 
-import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 import hookviz as hv
-from tests.browser.helpers import Opener, go_to, player_of, press
+from tests.browser.helpers import Opener, go_to, player_of
 from tests.unit.test_step_lines import NET, SCRIPT, run_script
 
 
@@ -64,29 +63,3 @@ def test_the_arrow_stands_at_the_call_of_a_module_and_is_in_view_on_a_phone(open
 
 def test_a_page_without_source_has_no_code(open_file: Opener) -> None:
     expect(player_of(open_file("redacted")).locator(".hv-program")).to_be_hidden()
-
-
-def test_what_is_for_experts_stands_under_more_which_stays_open(open_file: Opener) -> None:
-    page = open_file()
-    player = player_of(page)
-    go_to(page, "tensor hook ① on c")
-    kept, summary = player.locator(".hv-more .hv-kept"), player.locator(".hv-more summary")
-    expect(kept).to_be_hidden()
-    summary.press("Enter")
-    expect(kept).to_contain_text("c._backward_hooks")
-    expect(kept).to_be_visible()
-    press(page, "ArrowRight")
-    expect(summary).to_be_focused()
-    expect(player.locator(".hv-more .hv-source").first).to_be_visible()
-
-
-def test_the_first_step_says_what_to_do_and_the_primary_button_does_it_on_a_phone(open_file: Opener) -> None:
-    player = player_of(open_file(width=390))
-    start = player.locator(".hv-start")
-    expect(start).to_have_text("Press ] or Next hook to see what the hooks do, → to see every step.")
-    boxes = [box for one in player.locator(".hv-buttons .hv-button").all() if (box := one.bounding_box())]
-    assert len({box["y"] for box in boxes}) <= 2  # on two lines at most
-    assert all(box["x"] + box["width"] <= 390 for box in boxes)
-    player.locator(".hv-button-nextHook").click()
-    expect(player.locator(".hv-title")).to_have_text(re.compile("tensor hook"))
-    expect(start).to_be_hidden()

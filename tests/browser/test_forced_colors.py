@@ -1,10 +1,8 @@
 """Under forced colours, outlines and shapes show which controls and steps are on, current or faulty."""
 
 from playwright.sync_api import Page
-from scenes import leaf
 
-import hookviz as hv
-from tests.browser.helpers import FLAWS, Opener, player_of, press, search_for
+from tests.browser.helpers import FLAWS, Opener, player_of, press
 
 STATE_STYLES = {
     "a switch": (".hv-switch[aria-checked='true']", ".hv-switch[aria-checked='false']", "borderTopWidth"),
@@ -25,17 +23,6 @@ STATE_STYLES = {
 DOT = "knob => [getComputedStyle(knob, '::after'), getComputedStyle(knob)].map((style) => style.backgroundColor)"
 
 
-def chain_with_nan() -> hv.Trace:
-    y = x = leaf(1.0)
-    for _ in range(420):
-        y = y * 1.0
-    y.register_hook(lambda grad: grad * float("nan"))
-    with hv.record() as trace:
-        (y * x).backward()
-    return trace
-
-
-PAGES = {"large": chain_with_nan}
 FORCED = {"forced_colors": "active", "reduced_motion": "reduce"}
 
 
@@ -56,21 +43,4 @@ def test_active_and_inactive_controls_differ_in_more_than_colour(open_file: Open
     assert on.screenshot() != off.screenshot()
     for knob in (on, off):
         assert len(set(knob.evaluate(DOT))) == 2, "the dot is seen on its ground"
-    assert page.evaluate(FLAWS) == []
-
-
-def test_large_trace_marks_the_selected_search_result_and_boxes_with_nan(open_file: Opener) -> None:
-    page = open_file("large", color_scheme="dark", **FORCED)
-    player = player_of(page)
-    press(page, "End")
-    page.locator(".hv-bad").first.wait_for()
-    assert computed_style(page, ".hv-bad > .hv-box", "strokeDasharray") != "none"
-    search_for(player, "mul")
-    page.locator(".hv-hit").nth(1).wait_for()
-    active, inactive = (
-        computed_style(page, f".hv-hit[aria-selected='{state}']", "borderLeftWidth") for state in ("true", "false")
-    )
-    assert active != inactive
-    ground = computed_style(page, ".hv-search .hv-field", "backgroundColor")
-    assert computed_style(page, ".hv-hit[aria-selected='false']", "borderLeftColor") == ground, "it is not seen"
     assert page.evaluate(FLAWS) == []

@@ -1,20 +1,18 @@
-"""Keyboard focus of the player, of the page around it, and of input methods."""
+"""Keyboard focus of the player and of the page around it."""
 
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import Page, expect
 from scenes import recorded
 
 import hookviz as hv
 from hookviz.player.html_page import render_output
 from hookviz.player.labels import screen_labels
 from hookviz.player.trace_content import TraceContent
-from tests.browser.helpers import Opener, errors_of, is_at, press
+from tests.browser.helpers import Opener, is_at, press
 from tests.unit.test_whatif import a_to_e
 
-IME_KEY = {"key": "Process", "windowsVirtualKeyCode": 229}
-"""The key event of the browser for a key that an input method handles."""
 FIELDS = '<input autofocus><textarea></textarea><p contenteditable="true">here</p><button>there</button>'
 
 
@@ -87,15 +85,6 @@ def test_second_escape_leaves_and_shows_a_hint_until_the_focus_returns(open_file
     expect(key_hint).to_be_hidden()
 
 
-def test_click_on_the_page_leaves_the_keys_of_the_only_player_working(open_file: Opener) -> None:
-    page = open_file()
-    page.locator("h1").click(position={"x": 3, "y": 3})
-    assert focused_element(page) == "BODY"
-    expect(page.locator(".hv-keys")).to_be_hidden()
-    press(page, "ArrowRight", "ArrowRight")
-    is_at(page, 3)
-
-
 def test_of_two_players_the_one_that_was_used_last_gets_the_keys_and_says_when_it_lets_go(open_file: Opener) -> None:
     page = open_file("two")
     first, second = (page.locator(".hv-player").nth(index) for index in (0, 1))
@@ -126,59 +115,3 @@ def test_tab_and_shift_tab_leave_the_player(open_file: Opener) -> None:
         if page.evaluate("!document.querySelector('.hv-player').contains(document.activeElement)"):
             return
     pytest.fail("the keyboard is still in the player")
-
-
-# -- what is shown of keys
-
-
-@pytest.mark.parametrize(("width", "keys"), [(1280, "l?"), (390, "?")])
-def test_list_of_keys_fits_the_screen(open_file: Opener, width: int, keys: str) -> None:
-    page = open_file("whatif", width)
-    press(page, *keys)
-    box, shown = page.locator(".hv-help").bounding_box(), page.locator(".hv-help-list")
-    height = page.evaluate("innerHeight")
-    assert box is not None and min(box["x"], box["y"]) >= 0
-    assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= height
-    assert shown.evaluate("list => list.scrollWidth - list.clientWidth") <= 1
-    hidden = shown.evaluate("list => list.scrollHeight - list.clientHeight")
-    assert hidden <= 1 or (width, shown.get_attribute("tabindex")) == (1280, "0"), "it can be scrolled by keyboard"
-
-
-def test_predict_is_disabled_with_a_reason_where_two_recordings_are_compared(open_file: Opener) -> None:
-    page = open_file("diff")
-    button = page.get_by_role("button", name="Predict")
-    expect(button).to_be_disabled()
-    expect(button).to_have_accessible_description(screen_labels()["ask_compared"])
-    for key in ("p", "r"):
-        press(page, "ArrowRight", key)
-        expect(page.locator(".hv-told")).to_have_text(screen_labels()["ask_compared"])
-    expect(page.locator(".hv-predicting")).to_have_count(0)
-
-
-# -- input methods
-
-
-def press_through_input_method(session: CDPSession, code: str) -> None:
-    """Press a key that an input method handles, so that the event identifies it by ``code`` only."""
-    session.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", "code": code, **IME_KEY})
-    session.send("Input.dispatchKeyEvent", {"type": "keyUp", "code": code, **IME_KEY})
-
-
-def test_player_keys_work_with_an_input_method_but_not_while_one_composes_an_answer(open_file: Opener) -> None:
-    page = open_file()
-    session = page.context.new_cdp_session(page)
-    press_through_input_method(session, "KeyL")
-    expect(page.locator(".hv-large")).to_have_count(1)
-    press(page, "p", "ArrowRight")
-    field = page.locator(".hv-ask .hv-field")
-    session.send("Input.imeSetComposition", {"text": "\uff12", "selectionStart": 1, "selectionEnd": 1})
-    press_through_input_method(session, "KeyL")
-    expect(page.locator(".hv-large")).to_have_count(1)
-    press(page, "Enter", "Escape")
-    expect(page.locator(".hv-reason")).to_have_text("")
-    expect(field).to_be_focused()
-    session.send("Input.insertText", {"text": "\uff12\uff0e\uff10"})
-    expect(field).to_have_value("\uff12\uff0e\uff10")
-    press(page, "Enter")
-    expect(page.locator(".hv-told")).to_have_text("Right.")
-    assert errors_of(page) == []

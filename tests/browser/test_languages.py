@@ -6,9 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from scenes import recorded
 
-import hookviz as hv
-from tests.browser.helpers import FLAWS, Opener, errors_of, press
-from tests.unit.test_whatif import a_to_e
+from tests.browser.helpers import Opener, errors_of, press
 
 SENTENCES = {"en": "Backward starts at e with the gradient 1.", "zh": "反向传播从 e 开始，梯度为 1。"}
 
@@ -17,7 +15,6 @@ SENTENCES = {"en": "Backward starts at e with the gradient 1.", "zh": "反向传
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("languages")
     recorded().to_html(folder / "index.html", languages=("en", "zh"))
-    hv.whatif(a_to_e).to_html(folder / "whatif.html", languages=("en", "zh"))
     recorded().to_html(folder / "chinese.html", languages="zh")
     return folder
 
@@ -48,17 +45,6 @@ def test_switch_changes_everything_and_keeps_the_step(open_file: Opener) -> None
     assert page.evaluate("location.hash") == number
     assert panel.inner_text() != words and "hook" in panel.inner_text()
     assert errors_of(page) == []
-
-
-def test_switch_of_a_what_if_keeps_the_hooks_that_are_off(open_file: Opener) -> None:
-    page = open_file("whatif", locale="zh-TW")
-    check_language(page, "zh-CN")
-    press(page, "End", "1")
-    off = page.locator(".hv-switch[aria-checked=false]")
-    expect(off).to_contain_text("c_hook")
-    assert page.evaluate(FLAWS) == []
-    choose(page, "English")
-    expect(off).to_contain_text("c_hook")
 
 
 def test_no_english_word_and_no_switch_is_left_in_a_page_in_chinese(open_file: Opener) -> None:

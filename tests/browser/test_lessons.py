@@ -8,7 +8,7 @@ import nbformat
 from playwright.sync_api import ElementHandle, Page, expect
 
 from tests.browser.conftest import LESSONS, SHOWN_LESSON
-from tests.browser.helpers import FIT, READ_PIXEL, errors_of
+from tests.browser.helpers import FIT, READ_PIXEL, errors_of, violations
 
 PANE = ".jp-WindowedPanel-outer"
 """The scrolling container of a notebook in JupyterLab."""
@@ -37,12 +37,6 @@ def test_no_cell_raises_an_error(lesson: Page) -> None:
     assert lesson.locator('[data-mime-type="application/vnd.jupyter.stderr"]').count() == 0
     assert lesson.locator(".Toastify__toast").count() == 0
     assert errors_of(lesson) == []
-
-
-def test_details_with_answers_are_closed(lesson: Page) -> None:
-    folded = lesson.locator(".jp-MarkdownOutput details")
-    assert folded.count() >= 3
-    assert [details.evaluate("folded => folded.open") for details in folded.all()] == [False] * folded.count()
 
 
 def scroll_through_outputs(page: Page, selector: str) -> Iterator[ElementHandle]:
@@ -87,10 +81,14 @@ def count_drawings() -> int:
     return sum(bool(re.search(r"^hv\.(draw|render)\(.*\Z", cell.source, re.MULTILINE)) for cell in cells)
 
 
-def test_pictures_follow_the_dark_theme_of_jupyterlab(open_page: Callable[..., Page]) -> None:
+def test_pictures_and_player_follow_the_dark_theme_of_jupyterlab(open_page: Callable[..., Page]) -> None:
     page = open_page("drawings.ipynb", theme="dark")
     pictures = page.locator(".jp-RenderedSVG img")
     expect(pictures).to_have_count(2)
     for picture in pictures.all():
         shot = base64.b64encode(picture.screenshot()).decode()
         assert max(page.evaluate(READ_PIXEL, shot)) < 64
+    player = page.locator(".hv-player").first
+    player.press("]")
+    expect(player).to_have_class(re.compile("hv-dark"))
+    assert violations(page, inside=".hv-player") == []

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import helpers
-from tests.browser.helpers import Opener, errors_of, is_at, press
+from tests.browser.helpers import Opener, is_at, press
 
 NOTE_ANIMATIONS = """() => {
   window.noted = [];
@@ -23,10 +23,6 @@ NOTE_ANIMATIONS = """() => {
 """Notes every animation that starts, and keeps it at its beginning while ``window.holds``."""
 
 SHOWN_NAMES = """() => noted.map(({ name }) => name)"""
-PILLS = """() => noted.filter(({ name }) => name.startsWith("hv-pill")).map(({ text }) => text)"""
-PROPERTIES = """() => noted.flatMap(({ animation }) => animation.effect.getKeyframes().flatMap(Object.keys))
-  .filter((name, i, all) => all.indexOf(name) === i)
-  .filter((name) => !["offset", "computedOffset", "easing", "composite"].includes(name)).sort()"""
 ENDS = """(times) => noted.filter(({ name }) => name.startsWith("hv-pill")).map(({ animation, pill, text }) => {
   const { delay, duration } = animation.effect.getTiming();
   return [text, ...times.map((part) => {
@@ -95,31 +91,6 @@ def test_hook_takes_the_number_into_its_pin_and_gives_it_back_changed(open_playe
     assert "hv-program-line" in page.evaluate(SHOWN_NAMES), "the line of the hook lights up"
 
 
-def test_only_transform_and_opacity_move_and_nothing_is_left(open_player: Opener) -> None:
-    page = open_player()
-    for _ in range(6):
-        press(page, "ArrowRight")
-        expect(page.locator(AT_REST)).to_have_count(0)
-        page.wait_for_timeout(200)
-    assert len(page.evaluate(PILLS)) > 6
-    assert page.evaluate(PROPERTIES) == ["opacity", "transform"]
-    assert errors_of(page) == []
-
-
-def test_fast_steps_leave_one_motion_at_most(open_player: Opener) -> None:
-    page = open_player()
-    page.evaluate("holds = true")
-    press(page, "ArrowRight")
-    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
-    for _ in range(3):
-        page.wait_for_timeout(200)
-        press(page, "ArrowRight")
-        assert page.locator(".hv-live .hv-motion").count() <= 1
-    page.evaluate("holds = false")  # on a busy machine even these steps may move
-    press(page, *["ArrowRight"] * 4)
-    expect(page.locator(AT_REST)).to_have_count(0)
-
-
 def test_with_reduced_motion_nothing_moves(open_player: Opener) -> None:
     page = open_player(reduced_motion="reduce")
     for _ in range(5):
@@ -127,17 +98,3 @@ def test_with_reduced_motion_nothing_moves(open_player: Opener) -> None:
         page.wait_for_timeout(200)
     assert page.evaluate("noted.length") == 0
     is_at(page, 6)
-
-
-def test_motion_ends_at_a_click_and_when_it_is_scrolled_out_of_sight(open_player: Opener) -> None:
-    page = open_player()
-    page.evaluate("holds = true")
-    press(page, "ArrowRight")
-    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
-    page.locator(".hv-live .hv-sentence").dispatch_event("pointerdown")
-    expect(page.locator(AT_REST)).to_have_count(0)
-    page.wait_for_timeout(250)
-    press(page, "ArrowRight")
-    expect(page.locator(".hv-live .hv-motion")).to_have_count(1)
-    page.evaluate("document.body.style.paddingTop = '3000px'")
-    expect(page.locator(AT_REST)).to_have_count(0)

@@ -11,7 +11,6 @@ from scenes import recorded
 
 import hookviz as hv
 from hookviz.player.html_page import render_output
-from tests.browser.conftest import SIZES
 from tests.browser.helpers import READ_PIXEL, Opener, errors_of, is_at, press, violations
 from tests.proof.mutants import hostile, saved
 
@@ -63,15 +62,6 @@ def test_buttons_on_a_phone_are_large_enough_to_tap(open_file: Opener) -> None:
     boxes = [button.bounding_box() for button in page.locator(".hv-live button:visible").all()]
     assert len(boxes) >= 15
     assert min(min(box["width"], box["height"]) for box in boxes if box) >= 40
-
-
-def test_phone_shows_the_picture_the_words_and_the_controls_below_each_other_on_one_screen(open_file: Opener) -> None:
-    page = open_file(width=390)
-    parts = [page.locator(f".{name}").bounding_box() for name in ("hv-graph", "hv-panel", "hv-foot", "hv-firings")]
-    tops = [part["y"] for part in parts if part]
-    assert len(tops) == 4 and tops == sorted(tops)
-    buttons = page.locator(".hv-help-button").bounding_box()
-    assert buttons and buttons["y"] + buttons["height"] <= SIZES[390]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
@@ -160,17 +150,6 @@ INSERT_OUTPUT = """(html) => {
   }
 }"""
 """Insert an output as notebooks do that extract its scripts and run them elsewhere."""
-
-
-def test_each_output_gets_one_player_if_scripts_run_elsewhere(chrome: Browser) -> None:
-    with closing(chrome.new_page()) as page:
-        for _ in range(2):
-            page.evaluate(INSERT_OUTPUT, render_output(recorded().content()))
-        players = page.locator(".hv-player")
-        expect(players).to_have_count(2)
-        players.nth(0).press("End")
-        is_at(players.nth(0), 16)
-        is_at(players.nth(1), 1)
 
 
 def test_output_without_scripts_follows_the_colour_scheme_and_does_not_block_another_player(chrome: Browser) -> None:

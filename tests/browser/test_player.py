@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from hookviz.player.labels import screen_labels
-from tests.browser.helpers import errors_of, is_at, press, violations
+from tests.browser.helpers import is_at, press
 
 HAS_FOCUS = "part => document.activeElement.closest(part) !== null"
 
@@ -59,18 +59,6 @@ def test_notebook_does_not_receive_keys_of_the_player(page: Page, player: Locato
     assert cells.count() == count
 
 
-def test_player_says_that_it_has_let_go_when_a_cell_is_clicked(page: Page, player: Locator) -> None:
-    player.locator(".hv-sentence").click()
-    page.locator(".jp-InputPrompt").nth(1).click()
-    expect(player.locator(".hv-keys")).to_have_text(screen_labels()["esc_leaves"])
-    press(page, "ArrowRight")
-    is_at(player, 1)
-    player.locator(".hv-sentence").click()
-    expect(player.locator(".hv-keys")).to_be_hidden()
-    press(page, "ArrowRight")
-    is_at(player, 2)
-
-
 def test_two_escapes_return_the_focus_to_the_notebook_with_a_hint(page: Page, player: Locator) -> None:
     press(page, "ArrowRight", "Escape", "Escape")
     assert page.evaluate(HAS_FOCUS, ".jp-Notebook") and not page.evaluate(HAS_FOCUS, ".hv-player")
@@ -86,17 +74,13 @@ def test_two_escapes_return_the_focus_to_the_notebook_with_a_hint(page: Page, pl
     is_at(player, 3)
 
 
-@pytest.mark.parametrize("keys", [("Escape", "Escape", "Shift+Enter"), ("Shift+Enter",)], ids=["left", "in use"])
-def test_shift_enter_runs_the_cell_below_the_player(page: Page, player: Locator, keys: tuple[str, ...]) -> None:
+def test_shift_enter_runs_the_cell_below_the_player(page: Page, player: Locator) -> None:
     player.evaluate("player => player.scrollIntoView({block: 'start'})")
     prompts = page.locator(".jp-CodeCell .jp-InputPrompt")
     own, following = prompts.nth(3).inner_text(), prompts.nth(4).inner_text()
     player.locator(".hv-sentence").click()
     player.focus()
-    press(page, *keys[:-1])
-    if len(keys) > 1:
-        expect(page.locator(".jp-CodeCell").nth(4)).to_have_class(re.compile("jp-mod-active"))
-    press(page, keys[-1])
+    press(page, "Shift+Enter")
     expect(prompts.nth(4)).not_to_have_text(following)
     assert prompts.nth(3).inner_text() == own and player.is_visible()
 
@@ -118,22 +102,3 @@ def test_linked_slider_and_player_move_each_other(page: Page) -> None:
     expect(readout).to_have_text("0")
     linked_player.focus()
     press(page, "p", "Home")
-
-
-def test_an_output_has_no_address_and_shares_the_picture_alone(page: Page, player: Locator) -> None:
-    address = page.url
-    press(page, "ArrowRight")
-    is_at(player, 2)
-    assert page.url == address
-    player.locator(".hv-share summary").click()
-    expect(player.locator(".hv-share-menu .hv-button")).to_have_text(["Copy picture as PNG", "Copy picture as SVG"])
-    press(page, "Escape")
-    assert errors_of(page) == []
-
-
-def test_player_follows_the_theme_of_jupyterlab_without_violations(open_page: Callable[..., Page], page: Page) -> None:
-    expect(page.locator(".hv-player").first).not_to_have_class(re.compile("hv-dark"))
-    dark = open_page("a_to_e.ipynb", theme="dark")
-    dark.locator(".hv-player").first.press("]")
-    expect(dark.locator(".hv-player").first).to_have_class(re.compile("hv-dark"))
-    assert violations(dark, inside=".hv-player") == []

@@ -55,14 +55,3 @@ def test_dialog_keeps_the_keys_but_for_its_own(open_file: Opener) -> None:
     expect(dialog).to_be_hidden()
     page.keyboard.press("ArrowRight")
     expect(count).to_contain_text("Step 2 of")
-
-
-def test_plot_fits_on_a_phone_in_the_dark_and_is_scrolled_sideways(open_file: Opener) -> None:
-    page = open_file("plots", 390, color_scheme="dark")
-    page.locator(".hv-player").press("v")
-    shown = page.locator(".hv-plots-shown")
-    expect(shown.locator("svg")).to_be_visible()
-    assert shown.evaluate("(pane) => pane.scrollWidth > pane.clientWidth")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    colors = shown.evaluate("(pane) => getComputedStyle(pane.querySelector('svg text')).fill")
-    assert min(map(int, colors.removeprefix("rgb(").removesuffix(")").split(","))) > 200

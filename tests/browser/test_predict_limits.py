@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from scenes import leaf, recorded
+from scenes import recorded
 
-import hookviz as hv
 from hookviz.player.labels import screen_labels
 from tests.browser.helpers import Opener, answer, is_at, press
 
@@ -31,23 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def large_trace() -> hv.Trace:
-    """Record a chain of 150 nodes with a hook near its root; the gradients grow from 1 to above 1,000."""
-    x = leaf(1.0)
-    y = x
-    for number in range(150):
-        y = y * 1.05
-        if number == 140:
-            y.register_hook(lambda grad: grad * 1.5)
-            y.register_hook(lambda grad: grad * 1.25)
-    with hv.record(names={"x": x, "y": y}) as trace:
-        y.backward()
-    return trace
-
-
-PAGES = {"large": large_trace}
-
-
 def is_held(page: Page) -> None:
     """The player is before the first question, which it asks."""
     expect(page.locator(".hv-question")).to_contain_text("is about to run on e")
@@ -65,10 +47,8 @@ def search_for_c_hook(page: Page) -> None:
 WAYS: dict[str, Callable[[Page], None]] = {
     "the last tick of the timeline": lambda page: page.locator(".hv-timeline").click(position={"x": 1150, "y": 18}),
     "a pin": lambda page: page.locator(".hv-player .hv-pin", has_text="c_hook").click(),
-    "a row of the table": lambda page: page.locator(".hv-firings tbody tr").last.dispatch_event("click"),
     "an address": lambda page: page.evaluate("location.hash = '#step-16'"),
     "a link to a step": lambda page: page.locator("a[href='#step-16']").first.click(),
-    "play": lambda page: page.get_by_role("button", name="Play", exact=True).click(),
     "a hit of the search": search_for_c_hook,
 }
 
@@ -150,25 +130,3 @@ def test_another_run_does_not_give_away_the_answers_of_the_first(open_file: Open
     page.get_by_role("switch", name="plus_hundred").click()
     expect(page.locator("[aria-checked=false]")).to_have_count(0)
     expect(page.locator(".hv-question")).to_have_text("Which hook runs next?")
-
-
-def test_a_large_trace_hides_the_norms_of_later_steps(open_file: Opener) -> None:
-    page = open_file("large")
-    colours = """() => {
-      const canvas = document.querySelector("canvas");
-      const pixels = canvas.getContext("2d").getImageData(canvas.width / 2, 0, canvas.width / 2, 30).data;
-      return pixels.some((part) => part > 0);
-    }"""
-    expect(page.locator(".hv-scale b").first).to_be_visible()
-    page.wait_for_function(colours)  # the timeline is drawn once it is laid out
-    press(page, "p")
-    page.wait_for_function(f"!({colours})()")
-    expect(page.locator(".hv-scale")).to_be_hidden()
-    press(page, "End")
-    expect(page.locator(".hv-question")).to_be_visible()
-    assert not page.evaluate(colours)
-    press(page, "Escape", "/", *"norm>100")
-    expect(page.locator(".hv-search .hv-hint")).to_contain_text(re.compile("\\w"))
-    expect(page.locator(".hv-hit")).to_have_count(0)
-    press(page, "Escape", "p")
-    page.wait_for_function(colours)

@@ -3,23 +3,9 @@
 import re
 
 import pytest
-import torch
 from playwright.sync_api import Locator, Page, expect
-from torch import nn
 
-import hookviz as hv
 from tests.browser.helpers import SERIOUS, Opener, answer, errors_of, is_at, press, violations
-
-
-def trace_whose_only_answer_is_none() -> hv.Trace:
-    net = nn.Linear(1, 1)
-    net.register_full_backward_hook(lambda module, grad_input, grad_output: None)
-    with hv.record(net) as trace, pytest.warns(UserWarning, match="no inputs require gradients"):
-        net(torch.ones(1)).backward()
-    return trace
-
-
-PAGES = {"none": trace_whose_only_answer_is_none}
 
 
 @pytest.fixture
@@ -100,34 +86,6 @@ def test_keys_lead_to_the_answer_field_and_skip_no_question_and_escape_leaves_it
     is_at(player, 2)
 
 
-def test_player_keys_work_in_the_answer_field_unless_part_of_a_number(page: Page, player: Locator) -> None:
-    field = player.locator(".hv-ask .hv-field")
-    press(page, "ArrowRight")
-    for is_large in (True, False):
-        press(page, "l")
-        assert player.evaluate("player => player.matches('.hv-large')") is is_large
-    press(page, "?")
-    expect(player.locator(".hv-help")).to_be_visible()
-    press(page, "Escape")
-    expect(field).to_be_focused()
-    press(page, *"-1.5e3", "Home", "]")
-    expect(field).to_have_value("-1.5e3")
-    expect(field).to_be_focused()
-    is_at(player, 1)
-    press(page, "P")
-    expect(player.locator(".hv-ask")).to_have_count(0)
-    expect(player).to_be_focused()
-
-
-def test_hint_mentions_none_if_the_answer_may_be_none(open_file: Opener) -> None:
-    page = open_file("none")
-    press(page, "p", "]")
-    expect(page.locator(".hv-question")).to_contain_text("the gradient sent to its inputs, is None")
-    expect(page.locator(".hv-hint")).to_have_text("A number; 3 digits are enough. Where there is no number, type None.")
-    answer(page, "None")
-    expect(page.locator(".hv-told")).to_have_text("Right.")
-
-
 def test_step_back_closes_a_question_and_an_answered_one_is_not_asked_again(page: Page, player: Locator) -> None:
     press(page, "ArrowRight")
     answer(page, "2")
@@ -140,15 +98,6 @@ def test_step_back_closes_a_question_and_an_answered_one_is_not_asked_again(page
     is_at(player, 3)
     expect(player).to_be_focused()
     expect(player.locator(".hv-ask")).to_have_count(0)
-
-
-def test_unreadable_answer_does_not_count_as_a_try(page: Page, player: Locator) -> None:
-    press(page, "ArrowRight")
-    for typed, hint in (("ten", "Type numbers such as 1.5"), ("1, 2", "Numbers to type: 1.")):
-        answer(page, typed)
-        expect(player.locator(".hv-reason")).to_contain_text(hint)
-    answer(page, "2")
-    expect(player.locator(".hv-score")).to_contain_text("Right at the first try: 1 of 1")
 
 
 def test_axe_reports_no_serious_violation_in_a_question(page: Page, player: Locator) -> None:

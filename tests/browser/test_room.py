@@ -12,17 +12,6 @@ OVERFLOWS = """() => [".hv-room", ".hv-room-body"].map((part) => document.queryS
 """How much of the dialog and of its middle is hidden."""
 SMALLEST = """() => Math.min(...[...document.querySelectorAll(".hv-room-text, .hv-room-letter, .hv-room-question")]
   .map((text) => parseFloat(getComputedStyle(text).fontSize)))"""
-CONTRAST = """(element) => {
-  const brightness = (text) => {
-    const [r, g, b] = text.match(/[\\d.]+/g).map((part) => part / 255)
-      .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
-  };
-  const { color, backgroundColor } = getComputedStyle(element);
-  const [one, other] = [color, backgroundColor].map(brightness);
-  return Math.max(one / other, other / one);
-}"""
-"""The contrast of an element with an opaque background."""
 
 
 def a_hook_with_a_name_of_thirty_letters_and_more(grad: torch.Tensor) -> torch.Tensor:
@@ -80,17 +69,6 @@ def test_a_question_is_shown_voted_on_revealed_and_left_by_keyboard_alone(open_f
     assert errors_of(page) == []
 
 
-def test_escape_closes_the_question_and_its_votes_stay_until_it_is_answered(open_file: Opener) -> None:
-    page = open_file()
-    press(page, "r", "7", "Escape")
-    expect(page.locator(".hv-room")).to_have_count(0)
-    expect(page.locator(".hv-question")).to_be_visible()
-    is_at(page, 1)
-    press(page, "r")
-    expect(page.get_by_label("Votes for A")).to_have_value("7")
-    expect(page.get_by_label("Votes for B")).to_be_focused()
-
-
 def test_four_choices_with_long_texts_fit_the_screen_in_large_letters(open_file: Opener) -> None:
     page = open_file("long", 1280, 720, color_scheme="light")
     press(page, "r", "r", "Enter", "r")
@@ -100,6 +78,4 @@ def test_four_choices_with_long_texts_fit_the_screen_in_large_letters(open_file:
     expect(page.locator(".hv-room-reason:not(:empty)")).to_have_count(3)
     assert page.evaluate(OVERFLOWS) == [0, 0]
     assert page.evaluate(SMALLEST) >= 0.022 * 720
-    for part in (".hv-room-choice.hv-right", ".hv-room-choice.hv-right .hv-room-letter"):
-        assert page.locator(part).evaluate(CONTRAST) >= 4.5
     assert violations(page, inside=".hv-room", impacts=SERIOUS) == []

@@ -88,15 +88,6 @@ def test_address_opens_a_step_with_a_switch_and_follows_the_steps(visit: Callabl
     assert errors_of(page) == []
 
 
-def test_of_an_unknown_step_and_hook_the_nearest_is_shown_and_said(visit: Callable[..., Page]) -> None:
-    page = visit("whatif.html#step-700&off=nothing,double%40d")
-    is_at(page, 13, 13)
-    expect(page.locator(".hv-told")).to_contain_text("step 700, but there are only 13 steps")
-    expect(page.locator(".hv-told")).to_contain_text("a hook that is not here: nothing")
-    expect(page.locator("[role=switch][aria-checked=false]")).to_have_count(1)
-    assert hash_of(page) == "#step-13&off=double%40d"
-
-
 # -- the menu
 
 
@@ -139,28 +130,6 @@ def test_copied_picture_looks_like_the_one_on_the_screen(visit: Callable[..., Pa
     }""")
     assert width > 600 and height > 400
     assert corner < 50
-    assert errors_of(page) == []
-
-
-def test_copied_picture_of_a_split_view_holds_both_sides(visit: Callable[..., Page]) -> None:
-    page = visit("whatif.html#step-7&off=c_hook")
-    is_at(page, 7, 13)
-    press(page, "s")
-    expect(page.locator(".hv-graph .hv-svg")).to_have_count(2)
-    share(page, "Copy picture as SVG")
-    expect(page.locator(".hv-told")).to_contain_text("copied as SVG")
-    sides = page.evaluate("""async () => {
-      const markup = await navigator.clipboard.readText();
-      const joined = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
-      const [width, height] = ["width", "height"].map((name) => Number(joined.getAttribute(name)));
-      return [...joined.querySelectorAll(":scope > svg")].map((side, i) => ({
-        caption: joined.querySelectorAll(":scope > text")[i].textContent,
-        isInside: Number(side.getAttribute("x")) + Number(side.getAttribute("width")) <= width
-          && Number(side.getAttribute("y")) + Number(side.getAttribute("height")) <= height,
-      }));
-    }""")
-    assert [side["isInside"] for side in sides] == [True, True]
-    assert [side["caption"] for side in sides] == ["With every hook on", "Without c_hook"]
     assert errors_of(page) == []
 
 

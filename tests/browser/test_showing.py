@@ -5,13 +5,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.helpers import SERIOUS, Opener, errors_of, is_at, press, violations
 
-SMALLEST_FONT_SIZE = """player => Math.min(...[...player.querySelectorAll("*")].filter((element) =>
-    !element.closest(".hv-graph, .hv-lens") &&
-    element.checkVisibility({ visibilityProperty: true }) && !element.matches(".hv-heard, title")
-    && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())
-  ).map((element) => parseFloat(getComputedStyle(element).fontSize) * (element.getScreenCTM?.().a ?? 1)))"""
-"""The font size of the smallest visible text, in pixels on the screen."""
-
 
 @pytest.fixture
 def page(open_file: Opener) -> Page:
@@ -42,69 +35,13 @@ def test_playing_stops_at_a_breakpoint_and_continues_from_it(page: Page, player:
     expect(player.locator(".hv-sign")).to_have_count(0)
 
 
-def test_breakpoint_is_marked_at_the_pin_the_timeline_and_the_row(page: Page, player: Locator) -> None:
-    press(page, "]", "b")
-    expect(player.locator(".hv-pin .hv-sign")).to_have_count(1)
-    expect(player.locator(".hv-timeline .hv-sign")).to_have_count(1)
-    expect(player.locator("tbody tr").first.get_by_role("img", name="Breakpoint")).to_be_visible()
-    button = player.locator(".hv-where").get_by_role("button", name="Breakpoint")
-    expect(button).to_have_attribute("aria-pressed", "true")
-    button.press("Enter")
-    expect(button).to_have_attribute("aria-pressed", "false")
-    expect(player.locator(".hv-sign")).to_have_count(0)
-
-
 # -- larger text and the full screen
-
-
-def test_larger_text_has_no_letters_under_18_pixels(page: Page, player: Locator) -> None:
-    assert player.evaluate(SMALLEST_FONT_SIZE) < 18
-    press(page, "l")
-    for key in ("]", "b", "t", "End", "?"):
-        press(page, key)
-        page.wait_for_timeout(200)
-        assert player.evaluate(SMALLEST_FONT_SIZE) >= 18, key
-    press(page, "Escape")
-    player.locator(".hv-view > summary").press("Enter")
-    press(page, "p", "Home", "ArrowRight")
-    expect(player.locator(".hv-ask")).to_be_visible()
-    assert player.evaluate(SMALLEST_FONT_SIZE) >= 18
-    press(page, "Escape", "p", "l")
-    player.locator(".hv-view > summary").press("Enter")
-    assert player.evaluate(SMALLEST_FONT_SIZE) < 18
-
-
-def test_player_enters_and_leaves_full_screen(page: Page, player: Locator) -> None:
-    press(page, "f")
-    # A condition in JavaScript that is not met at once would be evaluated again, which the page's policy forbids.
-    full_screen = page.locator(".hv-player:fullscreen")
-    expect(full_screen).to_have_count(1)
-    box = player.bounding_box()
-    assert box and (box["width"], box["height"]) == (1280, 720)
-    press(page, "]", "l")
-    assert player.evaluate(SMALLEST_FONT_SIZE) >= 18
-    is_at(player, 2)
-    bottom = player.locator(".hv-foot").evaluate("bar => bar.getBoundingClientRect().bottom")
-    assert bottom <= 720
-    after, code = (player.locator(selector).bounding_box() for selector in (".hv-after", ".hv-program"))
-    assert after and code and after["y"] + after["height"] <= code["y"]
-    press(page, "l", "f")
-    expect(full_screen).to_have_count(0)
-    press(page, "f")
-    expect(full_screen).to_have_count(1)
-    press(page, "Escape")
-    expect(full_screen).to_have_count(0)
-    press(page, "ArrowRight")
-    is_at(player, 3)  # the player still has the focus
 
 
 def test_refused_full_screen_is_reported(page: Page, player: Locator) -> None:
     player.evaluate("player => player.requestFullscreen = () => Promise.reject(new TypeError('no'))")
     press(page, "f")
     expect(player.locator(".hv-told")).to_have_text("The browser does not allow full screen here.")
-
-
-# -- layers
 
 
 # -- the menu

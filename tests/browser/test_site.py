@@ -17,7 +17,6 @@ from tests.browser.conftest import note_errors
 from tests.browser.helpers import SERIOUS, Opener, errors_of, is_at, press, violations
 from tests.browser.test_page import horizontal_overflow
 from tests.requirements import require_site
-from tools.lesson_start import launch_addresses, read_repository
 
 ROOT = Path(__file__).parents[2]
 LESSONS = [f"notebooks/{path.stem}" for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
@@ -74,6 +73,7 @@ def served_page(chrome: Browser) -> Iterator[Page]:
 
 def test_no_page_is_larger_than_3_mb_or_loads_anything_from_another_host(folder: Path) -> None:
     pages = list(folder.rglob("*.html"))
+    assert "guide.html" in (folder / "llms.txt").read_text(encoding="utf-8")
     assert {page.relative_to(folder).with_suffix("").as_posix() for page in pages} >= {*KINDS, *LESSONS}
     assert [page.name for page in pages if page.stat().st_size > 3_000_000] == []
     loaded = [(page.name, found) for page in pages for found in LOADED_URL.findall(page.read_text(encoding="utf-8"))]
@@ -107,24 +107,6 @@ def test_a_page_of_each_kind_works_offline(open_file: Opener, name: str) -> None
     assert errors_of(page) == []
     # It comes last: axe-core reads stylesheets, which a page of files may not, and the console says so.
     assert violations(page, excluded=".hv-player") == []
-
-
-def test_pages_from_a_server_have_no_console_errors(chrome: Browser, address: str) -> None:
-    with served_page(chrome) as page:
-        for name in KINDS:
-            response = page.goto(f"{address}/{name}.html", wait_until="networkidle")
-            assert response and response.ok, name
-            assert (name, errors_of(page)) == (name, [])
-
-
-def test_wide_table_fades_where_it_goes_on_until_it_is_scrolled_to_its_end(open_file: Opener) -> None:
-    page = open_file("guide", 390)
-    expect(page.locator(".table-wrapper.goes-on").first).to_be_visible()
-    box = page.locator(".table-wrapper[tabindex='0']").first
-    box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
-    expect(box).not_to_have_class(re.compile("goes-on"))
-    page.set_viewport_size({"width": 1280, "height": 720})
-    expect(page.locator(".goes-on")).to_have_count(0)
 
 
 # -- the search
@@ -204,23 +186,6 @@ def test_first_screen_of_the_first_page_has_the_menu_and_the_player_with_all_its
         has=page.locator("xpath=following-sibling::*//*[contains(@class, 'hv-player')]")
     )
     assert sentences.count() == 1
-
-
-def test_first_page_has_a_card_with_a_picture_for_students_lecturers_and_engineers(open_file: Opener) -> None:
-    page = open_file("index", color_scheme="dark")
-    cards = page.locator(".person")
-    links = [card.locator("a").first.get_attribute("href") for card in cards.all()]
-    assert links == ["notebooks/01_the_graph.html", "lecturers.html", "findings.html"]
-    for card in cards.all():
-        picture = card.locator("img:visible")
-        expect(picture).to_have_count(1)
-        assert picture.evaluate("picture => picture.naturalWidth") > 500 and picture.get_attribute("alt")
-
-
-def test_first_page_links_to_binder_and_colab_only_if_the_project_has_an_address(folder: Path) -> None:
-    text = (folder / "index.html").read_text(encoding="utf-8")
-    addresses = launch_addresses(read_repository(), "notebooks/01_the_graph.ipynb")
-    assert set(re.findall(r"https://(?:mybinder\.org|colab\.research)[^\"]*", text)) == set(addresses.values())
 
 
 def test_first_page_has_a_card_for_every_lesson_on_a_phone(open_file: Opener) -> None:

@@ -29,21 +29,6 @@ SMALL_TEXTS = """() => {
   return found;
 }"""
 """The texts of a slide, outside of its pictures, in letters under 18 pixels."""
-SWIPE = """(target) => {
-  const send = (kind, x, rest = []) => {
-    const touch = new Touch({ identifier: 1, target, clientX: x, clientY: 300 });
-    const touches = kind === "end" ? rest : [touch];
-    const common = { bubbles: true, cancelable: true };
-    target.dispatchEvent(new TouchEvent(`touch${kind}`, { touches, changedTouches: [touch], ...common }));
-    const pointer = { start: "down", move: "move", end: "up" }[kind];
-    const place = { pointerType: "touch", clientX: x, clientY: 300 };
-    target.dispatchEvent(new PointerEvent(`pointer${pointer}`, { ...place, ...common }));
-  };
-  send("start", 400);
-  send("move", 300);
-  send("end", 200);
-}"""
-"""Swipe to the left on an element, with the events that reveal.js listens to."""
 OVERFLOW = """() => {
   const slide = Reveal.getCurrentSlide();
   return [slide.scrollWidth - 1280, slide.scrollHeight - 720];
@@ -170,28 +155,6 @@ def test_w_shows_the_finding_in_the_panel_since_a_slide_has_no_room_for_the_list
     press(deck, "w")
     expect(player.locator(".hv-panel")).to_contain_text("No gradient reaches net.stem.weight")
     expect(player.locator(".hv-found")).to_be_hidden()
-
-
-def test_clicks_and_swipes_on_a_player_do_not_move_the_slide(deck: Page, player: Locator) -> None:
-    index, address = deck.evaluate("Reveal.getIndices().h"), deck.url
-    player.get_by_role("button", name="Next step").click()
-    expect(player.locator(".hv-count")).to_contain_text("Step 2 of")
-    player.locator(".hv-picture").evaluate(SWIPE)
-    assert deck.evaluate("Reveal.getIndices().h") == index
-    assert deck.url == address
-    player.locator(".hv-share summary").click()
-    expect(player.get_by_role("button", name="Copy picture as PNG")).to_be_visible()
-    expect(player.get_by_role("button", name="Copy link to this step")).to_have_count(0)
-    press(deck, "Escape")
-    assert "hv-large" in (player.get_attribute("class") or "") and "hv-dark" not in (
-        player.get_attribute("class") or ""
-    )
-
-
-def test_prose_is_in_the_speaker_notes_only(deck: Page) -> None:
-    notes = deck.locator("aside.notes")
-    assert notes.count() >= 10 and not notes.first.is_visible()
-    assert len(" ".join(notes.all_text_contents()).split()) > 500
 
 
 def test_axe_reports_no_serious_violation_on_a_slide(deck: Page) -> None:

@@ -80,17 +80,6 @@ def test_table_of_contents_links_to_each_entry_in_order() -> None:
     assert [heading_above(NOTEBOOK, cell) for _, cell in contents] == HEADINGS
 
 
-def test_searching_the_headings_for_an_old_name_leads_to_its_entry() -> None:
-    for name, entry in {
-        "register_backward_hook": "legacy",
-        "clone()": "detach-cpu",
-        "volatile": "volatile",
-        "previous_functions": "creator",
-    }.items():
-        found = [cell.id for cell in NOTEBOOK.cells if cell.source.startswith("### ") and name in headings(cell)[0]]
-        assert found[0] == f"{entry}-text"
-
-
 def test_every_number_in_the_prose_is_asserted_by_a_cell() -> None:
     claims = NOT_A_CLAIM.sub(" ", ARTICLE_REFERENCE.sub(" ", prose(NOTEBOOK)))
     claimed = set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)", claims))

@@ -52,20 +52,8 @@ def test_answers_go_into_the_file_and_the_class_gets_its_gain(tmp_path: Path, mo
     assert "before: 5.0 points" in told and "after: 10.0 points" in told
     assert "gain: 50% of what could be gained" in told and "Fewer than 10 people" in told
     assert "\n1: 100% of 1 → not asked\n2: not asked → 100% of 1\n" in told
-    alone = tmp_path / "one.json"
-    alone.write_text('{"tests": {"A before": {"answers": "AAAAAAAAAAAAAAA"}}}', encoding="utf-8")
-    assert describe(read_sheets([alone]), right) == "Nobody did the test both before and after the course."
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("C", "before", "A" * 15), 'not "C", "before"'),
-        (("A", "later", "A" * 15), 'not "A", "later"'),
-        (("A", "after", "A" * 14), "these are 14"),
-        (("A", "after", "E" * 15), "a letter from A to D"),
-    ],
-)
-def test_an_incomplete_sheet_is_refused(given: tuple[str, str, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        concept_test(*given)
+def test_an_incomplete_sheet_is_refused() -> None:
+    with pytest.raises(ValueError, match="these are 14"):
+        concept_test("A", "after", "A" * 14)

@@ -50,12 +50,7 @@ def test_engine_of_the_lesson_has_all_parts_and_the_student_gets_each_with_a_gap
 
 @pytest.mark.parametrize("make", [small_engine, SmallEngine], ids=["of the lesson", "of the judge"])
 def test_engine_agrees_with_torch_on_gradients_and_on_the_order_of_hooks(make: Any) -> None:
-    assert find_disagreement(make(), range(300)) is None
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="among leaves, torch's order is that of the C++ library's heap")
-def test_engine_agrees_with_torch_if_one_node_makes_many_leaves_ready() -> None:
-    assert find_disagreement(small_engine(), range(100), max_fan_in=9) is None
+    assert find_disagreement(make(), range(100)) is None
 
 
 def test_a_loop_that_runs_a_node_again_and_again_is_stopped_and_tracing_is_put_back() -> None:

@@ -56,11 +56,3 @@ def test_code_of_an_entry_runs(section: str, tmp_path: Path, monkeypatch: pytest
     test = doctest.DocTestParser().get_doctest(code, {}, word, "glossary.md", 0)
     result = doctest.DocTestRunner(verbose=False).run(test)
     assert result.attempted >= 6 and result.failed == 0
-
-
-def test_pictures_exist_and_entries_refer_to_those_with_one() -> None:
-    pictures = re.findall(r"!\[(.*?)\]\((.+?)\)", GLOSSARY)
-    assert len(pictures) > 20
-    assert all(text and (FOLDER / file).is_file() for text, file in pictures)
-    with_picture = {section.split("**")[1] for section in SECTIONS if "![" in section}
-    assert set(re.findall(r"Picture: see \*(.+?)\*\.", GLOSSARY)) <= with_picture

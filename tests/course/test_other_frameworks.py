@@ -1,26 +1,14 @@
 """Programs for other frameworks run where they can, and are shown with what they printed elsewhere."""
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
-from hookviz.course import other_frameworks
-from hookviz.course.other_frameworks import PROGRAMS, print_of, read_printed, run_program, source_of
-from tests.course.reading import FOLDER, PAGE, read_notebook
-from tools import other_frameworks as tool
+from hookviz.course.other_frameworks import PROGRAMS, read_printed, run_program, source_of
+from tests.course.reading import PAGE, read_notebook
 
 NAMES = sorted(path.name.removesuffix(".txt") for path in PROGRAMS.iterdir() if path.name.endswith(".txt"))
 LESSON = read_notebook("12_coming_from_tensorflow_or_jax.ipynb")
-
-
-def test_what_each_program_printed_is_kept_with_the_versions_of_what_it_imports() -> None:
-    kept = read_printed()
-    assert list(kept) == NAMES
-    for name in NAMES:
-        imported = set(tool.IMPORT.findall(source_of(name))) & set(tool.PACKAGES)
-        assert set(kept[name]["versions"]) == imported and kept[name]["printed"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -42,25 +30,3 @@ def test_lesson_shows_each_program_that_it_runs_as_it_ran_and_names_the_others()
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)))) & set(NAMES)
     on_page = {name for cell in read_notebook(PAGE).cells for name in CALL.findall(cell.source)}
     assert len(named) >= 9 and programs | named | on_page == set(NAMES)
-
-
-def test_program_runs_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "own.txt").write_text("import torch\nprint(torch.ones(1).item())\n")
-    (tmp_path / "broken.txt").write_text("import torch\nraise ValueError('no')\n")
-    kept = {name: {"versions": {"torch": "0"}, "printed": "?"} for name in ("own", "broken")}
-    (tmp_path / "printed.json").write_text(json.dumps(kept))
-    monkeypatch.setattr(other_frameworks, "PROGRAMS", tmp_path)
-    run = run_program("own")
-    assert (run.printed, run.here) == ("1.0", True) and run.versions["torch"].startswith("2.")
-    with pytest.raises(RuntimeError, match="ValueError: no"):
-        print_of("broken")
-    with pytest.raises(ValueError, match="no program 'other', only broken, own"):
-        run_program("other")
-
-
-def test_table_of_statements_names_the_version_of_tensorflow_that_printed() -> None:
-    statements = (FOLDER / "README.md").read_text(encoding="utf-8")
-    versions = {read_printed()[name]["versions"]["tensorflow"] for name in ("gradient_tape", "keras_callback")}
-    assert {version.rpartition(".")[0] for version in versions} == set(
-        re.findall(r"as TensorFlow ([\d.]+) printed", statements)
-    )

@@ -8,9 +8,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from hookviz.course.project import KINDS, project_texts
+from hookviz.course.project import KINDS
 from tests.waiting import PATIENCE
-from tools.lesson_minutes import read_sections
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOK, SOLUTION = FOLDER / "final_project.ipynb", FOLDER / "solutions" / "final_project.ipynb"
@@ -53,16 +52,6 @@ def test_it_runs_and_is_graded(ran: tuple[Path, Any, Path]) -> None:
     assert [file.name for file in folder.iterdir()] == ([] if path == NOTEBOOK else ["answers.json"])
 
 
-@pytest.mark.parametrize("path", [NOTEBOOK, SOLUTION], ids=["student", "solution"])
-def test_it_keeps_within_its_limits(path: Path) -> None:
-    notebook = read(path)
-    nbformat.validate(notebook)
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(not cell.outputs and cell.execution_count is None for cell in notebook.cells if cell.cell_type == "code")
-    assert all(len(cell.splitlines()) <= 40 for cell in code)
-    assert max(len(line) for cell in code for line in cell.splitlines()) <= 100
-
-
 def test_the_students_notebook_has_no_answers() -> None:
     text = "\n".join(cell.source for cell in read(NOTEBOOK).cells)
     assert "assert" not in text and "findings = []" in text and "detectors = {}" in text
@@ -71,28 +60,12 @@ def test_the_students_notebook_has_no_answers() -> None:
     assert "lab book" in text
 
 
-def test_the_students_notebook_is_short() -> None:
-    sections = read_sections(read(NOTEBOOK))
-    assert sum(section.words for section in sections) <= 1_175
-
-
-def test_the_solution_solves_three_patients() -> None:
-    text = "\n".join(cell.source for cell in read(SOLUTION).cells)
-    solved = re.findall(r"## Patient (practice-\d+), solved by hand", text)
-    assert solved == ["practice-57558", "practice-158765", "practice-391614"]
-    assert all(f'assert hand_in(make_patient("{name}"), findings).score == 1' in text for name in solved[1:])
-
-
 def test_the_lecturer_reads_the_rule_and_the_points_in_the_words_of_the_notebook() -> None:
     [rules] = [cell.source for cell in read(NOTEBOOK).cells if "\n> " in cell.source]
     page = (FOLDER.parent / "site" / "lecturer.md").read_text()
     for shared in (r"(?m)(^> .+\n)+", r"(?m)^\| lab book, 15 points(.*\n?\|.+)+"):
         found = re.search(shared, rules)
         assert found and found[0] in page
-
-
-def test_a_refused_detector_reads_the_rule_of_the_notebook() -> None:
-    assert project_texts("en")["trial.rule"] in "\n".join(cell.source for cell in read(NOTEBOOK).cells)
 
 
 TAUGHT = {

@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
-  contains, fitParts, hiddenEdges, joinFitting, limitPosition, limitScale, opensWhole, readableScale, reveal,
-  surroundings, visiblePart, zoomAround,
+  contains, fitParts, joinFitting, limitScale, opensWhole, readableScale, reveal, surroundings,
 } from "../../hookviz/player/browser/picture/camera.js";
 
 const picture = { width: 500, height: 400, smallest: 10 };
@@ -27,30 +26,11 @@ test("zooming ends at the whole picture and at four times its size", () => {
   assert.equal(limitScale(9, picture, pane), 4);
 });
 
-test("a small picture is centred, and a large one covers its pane", () => {
-  assert.deepEqual(limitPosition({ scale: 1, x: 99, y: -99 }, picture, pane), { scale: 1, x: 62, y: 212 });
-  assert.deepEqual(limitPosition({ scale: 1, x: 99, y: -999 }, picture, small), { scale: 1, x: 12, y: -188 });
-});
-
-test("the point under the pointer stays where it is", () => {
-  const camera = { scale: 2, x: -30, y: 40 };
-  const zoomed = zoomAround(camera, 3, { x: 100, y: 50 });
-  assert.equal((100 - zoomed.x) / 3, (100 - camera.x) / 2);
-  assert.equal((50 - zoomed.y) / 3, (50 - camera.y) / 2);
-});
-
 test("what is visible is not moved; a hidden part comes to the middle, and a larger one begins at the edge", () => {
   const camera = { scale: 1, x: 0, y: 0 };
   assert.deepEqual(reveal(camera, { x: 50, y: 60, width: 100, height: 50 }, small), camera);
   assert.deepEqual(reveal(camera, { x: 300, y: 60, width: 100, height: 50 }, small), { scale: 1, x: -238, y: 0 });
   assert.deepEqual(reveal(camera, { x: 0, y: 100, width: 224, height: 300 }, small), { scale: 1, x: 0, y: -76 });
-});
-
-test("the visible part and the edges behind which the picture goes on", () => {
-  const camera = { scale: 2, x: -100, y: 0 };
-  assert.deepEqual(visiblePart(camera, picture, small), { x: 50, y: 0, width: 112, height: 112 });
-  assert.deepEqual(hiddenEdges(camera, picture, small), { left: true, top: false, right: true, bottom: true });
-  assert.deepEqual(Object.values(hiddenEdges({ scale: 0.4, x: 12, y: 32 }, picture, small)), [false, false, false, false]);
 });
 
 test("around a part are the smallest frame that holds it, and the nearest box that does not", () => {

@@ -21,20 +21,6 @@ const contentOf = (content) => ({ chunk_size: 2, labels: {}, questions, ...conte
 const modelOf = (content, send) => ({ get: () => contentOf(content), on: () => {}, off: () => {}, send });
 const open = (content, send) => loadContent(modelOf(content, send), new AbortController().signal);
 
-test("chunks that were sent unpacked are loaded at once", async () => {
-  const { runs: [{ steps }] } = await open({ runs: [run()], chunks: { steps0: words("a", "b"), steps1: words("c") } });
-  assert.deepEqual(steps.map((step) => step.words.title), ["a", "b", "c"]);
-  assert.deepEqual(steps.map(({ hook }) => hook), [null, 4, null]);
-  const asked = steps.map((step) => step.questions.map(({ text, key }) => [text, key]));
-  assert.deepEqual(asked, [[], [["Which hook?", 1], ["What comes out?", 0]], []]);
-});
-
-test("steps of several runs may share their words", async () => {
-  const runs = [run({ word_indices: [0, 1, 0] }), run({ word_indices: [2, 2, 1] })];
-  const opened = await open({ runs, chunks: { steps0: words("a", "b"), steps1: words("c") } });
-  assert.deepEqual(opened.runs.map(({ steps }) => steps.map((step) => step.words.title)), [["a", "b", "a"], ["c", "c", "b"]]);
-});
-
 test("words that were not sent are requested; without a kernel there are none", async () => {
   const asked = [];
   const { runs: [{ steps, fetchWords }] } = await open({ runs: [run()], chunks: { steps0: words("a", "b") } }, (request) => {

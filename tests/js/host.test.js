@@ -13,11 +13,6 @@ test("a link counts steps from 1, as the screen does", () => {
   assert.deepEqual(["#step-1", "lesson.html#step-12"].map(stepOf), [0, 11]);
 });
 
-test("other links have no step", () => {
-  const others = ["#step-by-step", "#step-0", "#step-", "#my-step-7b", "https://example.org/", "", null, undefined];
-  assert.deepEqual(others.map(stepOf), others.map(() => null));
-});
-
 test("every name of a hook survives the address", () => {
   const off = ["λ grad*2", "c_hook@c", "a,b&c#d%e", "钩子"];
   const address = writeAddress({ step: 6, off });
@@ -47,11 +42,6 @@ test("of what does not exist, the nearest is shown", () => {
   assert.deepEqual(resolveTarget({ step: 99, off: ["x"] }, PLAYER), past);
   const both = resolveTarget({ step: 0, off: ["f", "g@d"] }, PLAYER);
   assert.deepEqual(both, { shown: 1, step: 0, unknown: [], isAlone: true, isPast: false });
-});
-
-test("a comparison without switches keeps its run", () => {
-  const comparison = { names: [], labels: [], combinations: {}, shown: 1, count: 16 };
-  assert.equal(resolveTarget({ step: 2, off: [] }, comparison).shown, 1);
 });
 
 test("Jupyter's theme wins over those of the classic notebook, an editor, Colab, Furo and the system", () => {

@@ -1,10 +1,9 @@
-// The motion of steps: which pills move at which step of the a … e example, and along which points.
+// The motion of steps: which pills move at which step of the a … e example.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { isForward, planMotion } from "../../hookviz/player/browser/picture/motion_plan.js";
-import { joinArrow, numberPoint, samplePath } from "../../hookviz/player/browser/picture/motion_paths.js";
 
 const KINDS = "seed tensor_hook compute arrive tensor_hook arrive retain_grad accumulate accumulate call forward".split(" ");
 const steps = KINDS.map((kind) => ({ kind, glyph: kind === "tensor_hook" ? "hook" : kind, words: null }));
@@ -53,25 +52,6 @@ test("only a move to the next step or the next hook moves anything", () => {
   assert.deepEqual(moves.map(([from, to]) => isForward(steps, from, to)), [true, true, true, false, false, false, false, false]);
 });
 
-test("a node sends its gradients to the numbers on its arrows, which appear when the pills are there", () => {
-  const { trips } = planAt(2);
-  assert.deepEqual(trips.map(({ arrow, number, to, reveals }) => [arrow, number, to.text, reveals]), [
-    ["e1", "8", "e1-v", ["e1-v"]], ["e2", "3", "e2-v", ["e2-v"]], ["e3", "4", "e3-v", ["e3-v"]],
-  ]);
-});
-
-test("without a number on the arrow a gradient travels all the way when it arrives, and not when it is sent", () => {
-  const bare = { ...view, texts: { ...view.texts, "e1-v": [] } };
-  const [trip] = planAt(3, { view: bare }).trips;
-  assert.deepEqual([trip.number, trip.from, trip.arrow], ["8", null, "e1"]);
-  assert.ok(!planAt(2, { view: bare }).trips.some(({ arrow }) => arrow === "e1"));
-});
-
-test("what is sent to a closed box travels as a dot", () => {
-  const bare = { ...view, texts: { ...view.texts, "e1-v": [] }, spans: { n2: [[3, 4]] } };
-  assert.deepEqual(planAt(2, { view: bare }).trips.map(({ number, arrow }) => [number, arrow])[0], ["", "e1"]);
-});
-
 test("several gradients arrive at the same time, and then their sum appears", () => {
   const { trips } = planAt(5);
   assert.deepEqual(numbers({ trips }), ["3", "4", "3 + 4 = 7"]);
@@ -81,36 +61,12 @@ test("several gradients arrive at the same time, and then their sum appears", ()
   assert.deepEqual(trips.map(({ reveals }) => reveals), [[], [], ["n1-g"]]);
 });
 
-test("of more gradients than the panel lists, those with the same numbers arrive", () => {
-  const words = { gradients: [], after: "4" };
-  const counted = steps.map((step, i) => (i === 5 ? { ...step, words } : step));
-  assert.deepEqual(planAt(5, { steps: counted }).trips.map(({ arrow }) => arrow), ["e3"]);
-});
-
 test("a hook: the number goes into the pin, turns there, and comes out as the hook returned it", () => {
   const { trips, light } = planAt(1, { effect: "replaced" });
   const inwards = trips.find(({ to }) => to.text === "p0-v");
   const outwards = trips.find(({ to, from }) => to.text === "n3-g" && from.text === "p0-v");
   assert.deepEqual([inwards.number, inwards.from.text, outwards.number, outwards.reveals], ["1", "n3-g", "2", ["n3-g"]]);
   assert.ok(inwards.start + inwards.length <= light.start && light.start < outwards.start);
-});
-
-test("retain_grad takes the gradient of its box, and .grad is stamped", () => {
-  const [trip, stamp] = planAt(6).trips;
-  assert.deepEqual([trip.number, trip.from.text, stamp.look, stamp.reveals], ["7", "n1-g", "hv-stamp", ["r1-v"]]);
-  assert.deepEqual(planAt(7).trips.map(({ look, number }) => [look, number]), [["hv-stamp", "7"]]);
-});
-
-test("what is added to an existing .grad meets it first", () => {
-  const added = steps.map((step, i) => (i === 8 ? { ...step, words: { before: "2", after: "9", gradients: [] } } : step));
-  assert.deepEqual(numbers(planAt(8, { steps: added })), ["2", "7", "2 + 7 = 9"]);
-});
-
-test("the seed, and the input and output of a module, come from above", () => {
-  for (const [step, number] of [[0, "1"], [9, "5"], [10, "6"]]) {
-    const [trip, ...others] = planAt(step).trips;
-    assert.deepEqual([trip.number, trip.from.dy < 0, trip.from.text, others], [number, true, trip.to.text, []]);
-  }
 });
 
 test("no pill of any step shows a number of a later step", () => {
@@ -123,22 +79,4 @@ test("no pill of any step shows a number of a later step", () => {
 test("all motion of a step ends before the pause of the step does", () => {
   const ends = steps.flatMap((_, step) => planAt(step).trips.map(({ start, length }) => start + length));
   assert.ok(Math.max(...ends) < 1000 && Math.min(...ends) > 200);
-});
-
-const near = ({ x, y }, [otherX, otherY], slack = 0.01) => Math.hypot(x - otherX, y - otherY) <= slack;
-
-test("a trip joins the arrow next to its number, and leaves it there", () => {
-  const arrow = samplePath("M0,0L0,100");
-  const number = { x: 9, y: 50 };
-  const [outwards, inwards] = [joinArrow(arrow, null, number), joinArrow(arrow, number, { x: 20, y: 110 })];
-  assert.ok(near(outwards[0], [0, 0]) && near(outwards.at(-1), [9, 50]) && outwards.every(({ y }) => y < 56));
-  assert.ok(near(inwards[0], [9, 50]) && near(inwards.at(-1), [20, 110]) && inwards.every(({ y }) => y > 43));
-});
-
-test("a number is at the end of its text, whichever side the text is anchored at", () => {
-  /** @param {string} anchor */
-  const xAt = (anchor) => numberPoint({ x: 100, y: 50, size: 10, anchor }, ".grad = 12", "12").x;
-  const [start, middle, end] = ["start", "middle", "end"].map(xAt);
-  assert.ok(end < 100 && end < middle && middle < start);
-  assert.equal(Math.round(start - end), 56, "the width of ten characters");
 });

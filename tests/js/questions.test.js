@@ -1,14 +1,13 @@
-// Predicting: the next open question, parsing and judging answers, the score, and votes of a room.
+// Predicting: the next open question, parsing and judging answers, and votes of a room.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import * as questions from "../../hookviz/player/browser/predict/questions.js";
-import { choicesOf, isRoomRight, readVotes, sharesOf } from "../../hookviz/player/browser/predict/room_votes.js";
+import { choicesOf, isRoomRight, readVotes } from "../../hookviz/player/browser/predict/room_votes.js";
 
 const number = { text: "What comes out?", answer: "10", mistakes: [["8", "8 is the gradient before c_hook."]] };
-const choice = { text: "Which?", choices: ["c", "d", "e"], right: 1, reasons: ["later", "", "earlier"] };
 /** Six steps with questions before the second, the fifth (two of them) and the last. */
 const steps = [[], [10], [], [], [20, 21], [30]].map((keys) => {
   return { questions: keys.map((key) => ({ ...number, key, run: key === 21 ? 3 : 0 })) };
@@ -77,26 +76,6 @@ test("keys of an input method are typed into the field; a letter that is not Lat
   assert.ok(!questions.isTyped({ key: "\u0437", code: "KeyP" }) && questions.isTyped({ key: "\u0443", code: "KeyE" }));
 });
 
-test("a number is right, or wrong with the reason that the trace gives", () => {
-  assert.equal(questions.judgeNumbers(number, "10.0").right, true);
-  assert.deepEqual(questions.judgeNumbers(number, "8"), { right: false, reason: "8 is the gradient before c_hook." });
-  assert.deepEqual(questions.judgeNumbers(number, "7"), { right: false, reason: undefined });
-});
-
-test("the right choice is judged by its index", () => {
-  assert.deepEqual([0, 1, 2].map((given) => questions.judgeChoice(choice, given)), [
-    { right: false, reason: "later" }, { right: true, reason: "" }, { right: false, reason: "earlier" },
-  ]);
-});
-
-test("the score counts first answers that are right, and each question once", () => {
-  const one = questions.addAnswer({}, 1, true);
-  assert.deepEqual(one, { answered: { 1: 1 }, asked: 1, right: 1 });
-  const two = questions.addAnswer(one.answered, 4, false);
-  assert.deepEqual(two, { answered: { 1: 1, 4: 0 }, asked: 2, right: 1 });
-  assert.deepEqual(questions.addAnswer(two.answered, 4, true), two);
-});
-
 const roomQuestion = {
   text: "What comes out?", run: 0, answer: "10", mistakes: [["112", "d"], ["8", "before"], ["None", "none"], ["2", "e"]],
 };
@@ -110,20 +89,8 @@ test("a number question has its answer and its three likeliest mistakes, in the 
   ]);
 });
 
-test("a question with choices keeps their order and their reasons", () => {
-  const choices = choicesOf({ text: "", run: 0, choices: ["c", "d"], right: 1, reasons: ["later", ""] });
-  assert.deepEqual(choices.map(({ letter, text, isRight, reason }) => [letter, text, isRight, reason]), [
-    ["A", "c", false, "later"], ["B", "d", true, ""],
-  ]);
-});
-
 test("votes are whole numbers, also in full width; anything else is no vote", () => {
   assert.deepEqual(["12", " 7 ", "\uff11\uff12", "", "x", "-3", "1.5", "123456"].map(readVotes), [12, 7, 12, 0, 0, 0, 0, 0]);
-});
-
-test("shares are percents of all votes, and 0 without votes", () => {
-  assert.deepEqual(sharesOf([1, 2, 0]), [33, 67, 0]);
-  assert.deepEqual(sharesOf([0, 0]), [0, 0]);
 });
 
 test("the room is right if the right choice has more votes than every other", () => {

@@ -30,19 +30,6 @@ test("a query may ask for norms, in words or by size", () => {
   assert.deepEqual(asks("norm=100"), [100]);
 });
 
-test("other queries are for names", () => {
-  const others = ["norm", "norm>", "norm>x", "nan_layer", "toString", "100", "norm>1.2.3"];
-  for (const query of others) assert.equal(parseNormQuery(query), undefined, query);
-});
-
-test("hits for norms have their step and norm, in the order of steps", () => {
-  const { hits, count } = search(entries, steps, "norm>0.5");
-  assert.deepEqual(hits.map(({ kind, step, norm, view }) => [kind, step, norm, view]), [["value", 0, 1, "0/"], ["value", 6, 250, "0/m1"]]);
-  assert.equal(count, 2);
-  assert.deepEqual(search(entries, steps, "nan").hits.map(({ step, norm }) => [step, norm]), [[8, "nan"]]);
-  assert.deepEqual(labels("zero"), []);
-});
-
 test("a name, an op, a class, a function and a number are found, in any case and order of words", () => {
   assert.deepEqual(labels("MULBACK"), ["MulBackward0 (loss)"]);
   assert.deepEqual(labels("loss"), ["MulBackward0 (loss)"]);

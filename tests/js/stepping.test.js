@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as stepping from "../../hookviz/player/browser/common/stepping.js";
-import { barAt, heightAt, memberAt } from "../../hookviz/player/browser/picture/stacks.js";
+import { memberAt } from "../../hookviz/player/browser/picture/stacks.js";
 
 const GLYPHS = "seed hook retain node node hook grad node hook hook retain node node grad node grad";
 const steps = GLYPHS.split(" ").map((glyph) => ({ glyph, kind: glyph }));
@@ -23,11 +23,6 @@ test("a text appears at its step, is replaced by a later one, and disappears whe
   assert.equal(stepping.textAt([[0, "1", []], [1, "", []]], 1)?.[1], "", "an empty text clears");
 });
 
-test("clicks cycle through the steps of an element", () => {
-  const named = [7, 8, 9, 10, 11];
-  assert.deepEqual([0, 7, 11, LAST].map((step) => stepping.nextStepAmong(named, step)), [7, 8, 7, 7]);
-});
-
 test("the brackets go from hook to hook, and stay at the first and the last", () => {
   const [on, back] = [[], []];
   for (let step = 0; on.length < 5; on.push(step)) step = stepping.nearestHookStep(steps, step, 1);
@@ -42,13 +37,6 @@ test("actions have target steps, which are never past the ends", () => {
   assert.deepEqual(from(LAST), [0, LAST - 1, LAST, LAST, LAST]);
 });
 
-test("first and last step are those of the run that is shown, or of both in a split view", () => {
-  const kinds = ["absent", "seed", "compute", "absent", "absent"].map((kind) => ({ kind }));
-  const ends = (pair) => ["first", "last", "next"].map((action) => stepping.targetStep(action, kinds, 2, pair));
-  assert.deepEqual(ends(false), [1, 2, 3]);
-  assert.deepEqual(ends(true), [0, 4, 3]);
-});
-
 test("playing goes step by step and stops at the end", () => {
   const played = Array.from({ length: 16 }, (_, i) => ({ glyph: i === 4 ? "hook" : "node" }));
   assert.deepEqual(stepping.positionAfterPause(played, 0, false), { step: 1, playing: true });
@@ -59,27 +47,11 @@ test("playing goes step by step and stops at the end", () => {
   assert.deepEqual([0, 4].map((step) => stepping.positionAfterPause(played, step, true).step), [4, 15]);
 });
 
-test("speed shortens the pause, and an invalid speed counts as 1", () => {
-  assert.deepEqual([0.5, 1, 2, 0, -1, NaN].map(stepping.pauseMilliseconds), [2400, 1200, 600, 1200, 1200, 1200]);
-});
-
 /** Layers 0 to 2: the forward goes up, and the backward comes down. */
 const bars = [[[1, 3], [18, 20]], [[4, 6], [14, 17]], [[7, 9], [10, 13]]].map((spans, i) => ({
   count: 1, view: `0/m${i}`, spans, heights: [[spans[1][0], 0.5]],
 }));
 const view = { stacks: { g1: bars.slice(0, 2), g2: bars.slice(2) } };
-
-test("a bar has the height of the last gradient that has arrived, and none before", () => {
-  const heights = [[5, 0.3], [9, -1], [12, 1]];
-  assert.deepEqual([4, 5, 8, 9, 40].map((step) => heightAt(heights, step)), [undefined, 0.3, 0.3, -1, 1]);
-});
-
-test("a step belongs to the bar that holds it, else to the next one", () => {
-  assert.deepEqual([2, 5, 12, 15, 18].map((step) => barAt(bars, step)), [0, 1, 2, 1, 0]);
-  assert.equal(barAt(bars.slice(0, 2), 12), 1);
-  assert.equal(barAt(bars, 0), 0);
-  assert.equal(barAt(bars, 30), 0);
-});
 
 test("the picture of a step is the one in which its member of a stack is open", () => {
   assert.deepEqual([2, 16, 10, 25].map((step) => memberAt(view, step)), ["0/m0", "0/m1", "0/m2", undefined]);

@@ -1,13 +1,11 @@
-// Norms on a scale, the columns of a long timeline, the titles of passes, and hover texts.
+// Norms on a scale, the columns of a long timeline, and hover texts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import {
-  arrivalsByBox, positionOnScale, normScale, formatNorm, normSpread,
-} from "../../hookviz/player/browser/common/norm_scale.js";
+import { normScale } from "../../hookviz/player/browser/common/norm_scale.js";
 import { makeColumns, passMarks } from "../../hookviz/player/browser/timeline/timeline_columns.js";
-import { chooseTitles, makePassTitles, sayPosition } from "../../hookviz/player/browser/common/pass_titles.js";
+import { sayPosition } from "../../hookviz/player/browser/common/pass_titles.js";
 import { hoverText } from "../../hookviz/player/browser/timeline/timeline_slider.js";
 import { sayWith } from "../../hookviz/player/browser/common/labels.js";
 
@@ -25,29 +23,6 @@ test("the scale covers the smallest and the largest norm above 0, and at least f
   assert.deepEqual([low, high, from, to], [1, 100, -1, 3]);
   assert.deepEqual(normScale([{ norm: 1e-9 }, { norm: 10 }, { norm: "inf" }]), { low: 1e-9, high: 10, from: -9, to: 1 });
   assert.equal(normScale([{ norm: null }, { norm: 0 }, { norm: "nan" }]), null);
-});
-
-test("the position of a norm is logarithmic", () => {
-  assert.deepEqual([0.01, 0.1, 10, 1000, 1e9].map((norm) => positionOnScale(norm, { from: -1, to: 3 })), [0, 0, 0.5, 1, 1]);
-});
-
-test("gradients arrive at nodes, and in boxes with many steps inside", () => {
-  const view = { steps: { n4: [0, 1, 3], "n4-p1": [2], "e4-0-5": [0] }, spans: { m3: [[0, 1], [4, 5]] } };
-  const found = arrivalsByBox(steps, view, (id) => id === "n4");
-  assert.deepEqual([...found], [["n4", [[0, 1], [3, 100]]], ["m3", [[0, 1], [4, 0], [5, "nan"]]]]);
-});
-
-test("norms up to a step: their range, zeros, and NaN or Inf", () => {
-  const arrivals = [[0, 1], [3, 100], [4, 0], [5, "nan"]];
-  assert.deepEqual(normSpread(arrivals, 2), { low: 1, high: 1, zero: false, bad: false });
-  assert.deepEqual(normSpread(arrivals, 4), { low: 1, high: 100, zero: true, bad: false });
-  assert.deepEqual(normSpread(arrivals, 9), { low: 1, high: 100, zero: true, bad: true });
-  assert.ok(normSpread([], 9).low > normSpread([], 9).high);
-});
-
-test("a formatted norm is short, however large or small it is", () => {
-  const shown = [2.63e-18, 0.0883, 1, 260.4, 99000, 123456, 8.96e8].map(formatNorm);
-  assert.deepEqual(shown, ["2.6e-18", "0.088", "1", "260", "99000", "1.2e+5", "9e+8"]);
 });
 
 test("a column has the range of its steps' norms, and tells whether they include a hook, a zero, NaN or Inf", () => {
@@ -73,16 +48,7 @@ test("passes are marked where they begin, with as many titles as there is room f
 });
 
 const say = sayWith({
-  pass: "Pass {number}", pass_loss: "Pass {number} · loss {loss}", number_loss: "{number} · loss {loss}",
-  pass_of: "pass {number} of {count}", step_of: "Step {step} of {steps}",
-});
-const someRun = (/** @type {number[]} */ passNumbers, /** @type {string[]} */ losses) => ({ run: { passNumbers, losses }, say });
-const widthOf = (/** @type {string} */ title) => title.length;
-
-test("titles of passes have losses where there is room", () => {
-  const titles = makePassTitles(someRun([1, 2], ["0.5", "0.25"]));
-  const shown = (/** @type {number} */ width) => chooseTitles(titles, 2, width, widthOf)(1);
-  assert.deepEqual([100, 26, 13, 4].map(shown), ["Pass 2 · loss 0.25", "2 · loss 0.25", "2 · loss 0.25", "Pass 2"]);
+  pass: "Pass {number}", pass_of: "pass {number} of {count}", step_of: "Step {step} of {steps}",
 });
 
 test("a position says which of all passes it is in", () => {
@@ -101,11 +67,6 @@ const context = (/** @type {boolean} */ predict) => ({
   say,
   model: { get: () => predict },
   driver: { position: () => ({ step: 0 }) },
-});
-
-test("a mark says what happens in its step, and which keys go on", () => {
-  assert.equal(hoverText(context(false), 0), "Step 1 of 2: the seed at e (← →)");
-  assert.equal(hoverText(context(false), 1), "Step 2 of 2: c_hook on c ([ ])");
 });
 
 test("while one predicts, a later mark says no more than its number", () => {

@@ -2,7 +2,7 @@
 
 import torch
 
-from benchmarks import opening, partial_recording
+from benchmarks import partial_recording
 from benchmarks.cases import Case
 from benchmarks.observation import record_norms, record_pass, run_with_empty_hooks
 from benchmarks.peers import __main__ as peers
@@ -19,10 +19,6 @@ def test_recording_is_compared_with_a_plain_pass() -> None:
     kinds = [run_with_empty_hooks, record_pass, record_norms, partial_recording.record_part("0")]
     found = ratios(SMALL_CASE, kinds, 2)
     assert [len(rounds) for rounds in found] == [2] * len(kinds) and min(map(min, found)) > 0
-
-
-def test_initial_widget_state_keeps_within_its_size_limit() -> None:
-    assert 0 < opening.widget_state_size(opening.record_case(opening.TRACES["resnet"]())) <= 200_000
 
 
 # -- the comparison with other tools

@@ -4,11 +4,8 @@ import re
 import subprocess
 import sys
 import tomllib
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 
@@ -41,34 +38,3 @@ def test_sessions_that_make_calls_exist() -> None:
     command = [sys.executable, "-m", "nox", "-l", "-s", *names]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert set(re.findall(r"^\* (\w+)", listed, re.MULTILINE)) == names
-
-
-class NotedSession:
-    def __init__(self, folder: Path) -> None:
-        self.env_dir, self.env, self.posargs = folder, dict[str, Any](), ("-x",)
-        self.chdir = nullcontext
-        self.calls: list[str] = []
-
-    def install(self, *requirements: str) -> None:
-        self.calls.append(f"install {' '.join(requirements)}")
-
-    def run(self, *command: str, **_: Any) -> str:
-        self.calls.append(" ".join(command))
-        return "2.6.0 7.7.1"
-
-
-def test_the_matrix_installs_a_release_first_and_asks_what_it_lacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session: Any = NotedSession(tmp_path / "made")
-    session.env_dir.mkdir()
-    monkeypatch.chdir(tmp_path)
-    noxfile.matrix.func(session, "2.6")
-    installed = [call for call in session.calls if call.startswith("install")]
-    assert installed == ["install torch==2.6.* ipywidgets==7.7.1", "install .[unit,lessons]"]
-    run = [call for call in session.calls if "importlib" not in call and call not in installed]
-    assert [call.split()[-1] for call in run] == [
-        *("ten_lines.txt", "01_the_graph.ipynb", "check", "tests/unit", "tests/proof")
-    ]
-    assert (tmp_path / "ten_lines.txt").read_text(encoding="utf-8").startswith(">>> import torch, hookviz as hv\n")
-    assert session.env == {"PYTHONPATH": None} and not session.env_dir.exists()

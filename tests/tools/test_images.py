@@ -42,15 +42,6 @@ def test_figures_of_the_plots_are_up_to_date_and_show_what_the_page_says(tmp_pat
     assert read_texts(tmp_path) == read_texts(IMAGES / "plots")
     page = (IMAGES.parent / "site" / "plots.md").read_text(encoding="utf-8")
     assert {f"{name}.svg" for name in plots} == set(re.findall(r"images/plots/(\w+\.svg)", page))
-    deviations = [float(row[3]) for row in plots["activation_functions"].table]
-    assert deviations == sorted(deviations) and deviations[-1] > 1_000 * deviations[0]
-    plain, normed = ([float(row[column]) for row in plots["batch_norm"].table] for column in (1, 2))
-    assert plain[-1] > 1e6 * plain[0] and max(normed) < 10 * min(normed)
-    for name in ("means", "deviations"):  # (first, largest, last) of the second and later layers
-        curves = [[float(row[column]) for column in (2, 4, 5)] for row in plots[name].table[1:]]
-        assert all(largest > 1.4 * first and largest > 1.7 * last for first, largest, last in curves)
-    assert all(float(row[4]) > 0.4 for row in plots["activations"].table), "share of zeros"
-    assert all(1e-4 < float(row[2]) < 0.1 for row in plots["updates"].table)
 
 
 def test_graphs_of_the_glossary_are_up_to_date() -> None:

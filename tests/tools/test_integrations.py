@@ -197,13 +197,6 @@ def test_a_flight_recorder_writes_a_page_for_nan_and_training_goes_on(library: s
 
 
 @pytest.mark.parametrize("library", TRAINERS)
-def test_two_callbacks_that_record_are_refused_when_the_training_begins(library: str, tmp_path: Path) -> None:
-    callbacks = CALLBACKS[library].RecordSteps([4]), CALLBACKS[library].FlightRecorder()
-    with pytest.raises(RuntimeError, match=r"2 callbacks that record: RecordSteps, FlightRecorder\. Keep one"):
-        train(library, tmp_path, *callbacks)
-
-
-@pytest.mark.parametrize("library", TRAINERS)
 def test_steps_count_on_when_a_training_resumes(library: str, tmp_path: Path) -> None:
     callback = CALLBACKS[library].RecordSteps([2, 5])
     if library == "lightning":
@@ -214,72 +207,3 @@ def test_steps_count_on_when_a_training_resumes(library: str, tmp_path: Path) ->
         train(library, tmp_path, save_strategy="steps", save_steps=3)
         train(library, tmp_path, callback, ckpt_path=tmp_path / "checkpoint-3")
     assert [path.name for path in (tmp_path / "hookviz").iterdir()] == ["step_5.html"]
-
-
-# -- what the trainers do with the model
-
-
-def silent(*_: Any) -> None:
-    """A hook that only looks."""
-
-
-def test_a_model_that_lightning_compiles_is_recorded_with_the_names_of_yours(tmp_path: Path) -> None:
-    callback = CALLBACKS["lightning"].RecordSteps([3])
-    run = Run("lightning", tmp_path, lambda model: model.encoder.register_forward_hook(silent), [callback])
-    run.model.logs = False  # torch cannot compile Lightning's log
-    run.model = torch.compile(run.model, backend="eager")
-    fit_lightning(run)
-    [trace] = callback.traces
-    assert "compiled code ran" in " ".join(finding.cause for finding in trace.findings.hooks)
-    written = {step.on.partition("model.")[2] for step in trace.steps if step.kind == "accumulate"}
-    assert written == {f"{layer}.{kind}" for layer in ("encoder.0", "classifier") for kind in ("weight", "bias")}
-
-
-CHECKPOINTING = {"gradient_checkpointing": True}
-REENTRANT = {**CHECKPOINTING, "gradient_checkpointing_kwargs": {"use_reentrant": True}}
-
-
-@pytest.mark.parametrize(
-    ("library", "options", "fired", "repeated"),
-    [
-        ("transformers", CHECKPOINTING, (1, 1), True),
-        ("transformers", REENTRANT, (1, 0, 0, 1, 0, 0), True),
-        ("lightning", {"precision": "bf16-mixed"}, (1, 1), False),
-    ],
-)
-def test_a_hook_fires_once_a_step(
-    library: str, options: dict[str, Any], fired: tuple[int, ...], repeated: bool, tmp_path: Path
-) -> None:
-    callback = CALLBACKS[library].RecordSteps([3, 4])
-    layer = (lambda model: model.classifier) if library == "lightning" else lambda model: model.bert.encoder.layer[1]
-    train(library, tmp_path, callback, edit=lambda model: layer(model).register_full_backward_hook(silent), **options)
-    [trace] = callback.traces
-    assert [hook.passes for hook in trace.hooks if hook.name == "silent"] == [fired]
-    assert any("recomputes it" in step.sentence for step in trace.steps) is repeated
-    assert not trace.findings
-
-
-def test_the_batch_of_several_optimizers_is_recorded_whole(tmp_path: Path) -> None:
-    import lightning
-
-    class TwoOptimizers(lightning.LightningModule):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.parts = torch.nn.ModuleList(torch.nn.Linear(6, 2) for _ in range(2))
-            self.automatic_optimization = False
-
-        def training_step(self, batch: Any, batch_idx: int) -> None:
-            for part, optimizer in zip(self.parts, self.optimizers(), strict=True):
-                optimizer.zero_grad()
-                self.manual_backward(part(batch[0]).square().mean())
-                optimizer.step()
-
-        def configure_optimizers(self) -> list[torch.optim.Optimizer]:
-            return [torch.optim.SGD(part.parameters(), lr=0.1) for part in self.parts]
-
-    callback = CALLBACKS["lightning"].RecordSteps([4])
-    run = Run("lightning", tmp_path, None, [callback])
-    run.model = TwoOptimizers()
-    fit_lightning(run, max_steps=8)
-    [trace] = callback.traces
-    assert sum(step.kind == "optimizer_step" for step in trace.steps) == 2 and len(trace.pass_numbers) == 2

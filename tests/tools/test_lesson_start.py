@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tools.lesson_start import BADGES_ID, INSTALL_ID, add_start, make_install_source, remove_start
+from tools.lesson_start import make_install_source
 from tools.lessons import make_solution
 from tools.translation.message_sources import NOTEBOOKS, ROOT, SOLUTIONS
 
@@ -64,28 +64,6 @@ def test_cell_installs_hookviz_and_keeps_the_versions_of_torch_and_ipywidgets(
     assert run_cell(make_install_source(repository)) == [[*QUIETLY, *asked]]
     said = "pip installs hookviz, and keeps the torch and ipywidgets that are here.\npip's own words\n"
     assert capsys.readouterr() == (said, "")
-
-
-def test_cell_asks_no_index_for_hookviz_where_no_checkout_is_around_the_notebook(
-    run_cell: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run_cell(make_install_source("")) == [] and capsys.readouterr().out == ""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert run_cell(make_install_source("")) == []
-    assert "on no package index yet" in capsys.readouterr().out
-
-
-def test_start_is_below_the_title_once_and_can_be_removed() -> None:
-    lesson = remove_start(read(SOLUTIONS / "01_the_graph.ipynb"))
-    started = add_start(add_start(lesson, "old.ipynb", ADDRESS), "notebooks/new.ipynb", f"{ADDRESS}.git")
-    nbformat.validate(started)
-    assert [cell.id for cell in started.cells[:4]] == ["c01", BADGES_ID, INSTALL_ID, lesson.cells[1].id]
-    badges = started.cells[1].source
-    assert "(https://colab.research.google.com/github/example/hooks/blob/main/notebooks/new.ipynb)" in badges
-    assert "(https://mybinder.org/v2/gh/example/hooks/main?labpath=notebooks%2Fnew.ipynb)" in badges
-    assert remove_start(started) == lesson
-    assert [cell.id for cell in add_start(lesson, "new.ipynb", "").cells[:2]] == ["c01", INSTALL_ID]
 
 
 def test_every_solution_has_the_start_that_is_made_for_it() -> None:

@@ -1,9 +1,9 @@
-"""Polls for a projector: one on a slide, its answer on the slide below; and a file that other programs import."""
+"""Polls for a projector: one on a slide, its answer on the slide below."""
 
 import re
 
 from hookviz.course.question_bank import read_questions
-from tools.poll_slides import make_poll_slides, write_gift
+from tools.poll_slides import make_poll_slides
 
 POLLS = [*read_questions("en").values()]
 
@@ -25,10 +25,3 @@ def test_a_poll_has_a_slide_and_its_answer_stands_on_the_one_below() -> None:
         assert poll.ask in asks and all(choice.text in asks for choice in poll.choices)
         assert not any(choice.reason in asks for choice in poll.choices)
         assert all(choice.reason in answers for choice in poll.choices)
-
-
-def test_gift_marks_the_right_choice_and_escapes_what_it_reads_as_marks() -> None:
-    text = write_gift(POLLS)
-    assert text.count("::") == 2 * len(POLLS) and text.count("\n  =") == len(POLLS)
-    assert text.count("\n  ~") == sum(len(poll.choices) - 1 for poll in POLLS)
-    assert "`d \\= 4`" in text

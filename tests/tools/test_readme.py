@@ -15,26 +15,19 @@ import hookviz.course
 import hookviz.testing
 from hookviz.analysis.findings import finding
 from hookviz.analysis.formulas import derivatives
-from hookviz.analysis.questions import grading
 from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.torch_internals import TESTED
 from hookviz.command_line.entry_point import build_parser
 from hookviz.course import quiz
 from hookviz.integrations import lightning, transformers
-from hookviz.picture.grouping import MAX_VISIBLE_BOXES
 from hookviz.player import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import make_editions
 from hookviz.player.html_page import page, render_page
 from hookviz.player.labels import screen_labels
-from hookviz.player.payload import CHUNK_SIZE
-from hookviz.player.trace_content import MAX_UNSPLIT_STEPS, OUTPUT_BOXES, OUTPUT_CHUNKS, TraceContent
-from hookviz.player.widget import Player
+from hookviz.player.trace_content import TraceContent
 from hookviz.recorder.passes import pass_observer, saved_tensors
-from hookviz.support import progress
 from hookviz.support.messages import languages
-from hookviz.what_if import experiment
-from noxfile import CLASSIC
 from tests.course.test_notebooks import LESSONS
 from tests.unit.test_public_names import DESCRIBED
 from tools.lesson_pages import read_facts
@@ -44,7 +37,6 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "site").glob("*.md"))}
 ON_ONE_LINE = {name: " ".join(page.split()) for name, page in PAGES.items()}
 PYTHON: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
-PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
 
 
 def programs_per_run(file: str) -> int:
@@ -139,29 +131,6 @@ def test_numbers_on_the_pages_match_the_constants_of_the_code() -> None:
         f"would keep more than {saved_tensors.MAX_SAVED_NUMBERS:,} numbers for formulas",
     ):
         assert sentence in ON_ONE_LINE["promises"], sentence
-
-
-def test_numbers_in_the_manual_match_the_constants_of_the_code() -> None:
-    manual = ON_ONE_LINE["player"]
-    for sentence in (
-        f"Up to five hooks give up to {2**experiment.MAX_COMBINED} passes",
-        f"more than {MAX_VISIBLE_BOXES} boxes or more than {MAX_UNSPLIT_STEPS} steps",
-        f"the first {CHUNK_SIZE * OUTPUT_CHUNKS:,} steps and the pictures of the first {OUTPUT_BOXES} boxes",
-    ):
-        assert sentence in manual, sentence
-    assert "Runs longer than a second" in manual and progress.DELAY == 1
-    assert "within a thousandth" in manual and grading.TOLERANCE == 1 / 1000
-    traits = re.search(r"has the traits (.+?); each", manual)
-    assert traits and set(re.findall(r"`(\w+)`", traits[1])) <= set(Player.class_trait_names(sync=True))
-
-
-def test_versions_of_environments_match_the_constraints() -> None:
-    environments = re.search(r"\| environment \|.+?\n\n", PAGES["sharing"], re.DOTALL)
-    assert environments
-    versions = set(re.findall(r"\b\d+\.\d+\.\d+\b", environments[0]))
-    classic = dict(requirement.split("==") for requirement in CLASSIC)
-    expected = {PINS[name] for name in ("jupyterlab", "notebook", "nbconvert", "marimo", "anywidget")}
-    assert versions == expected | {classic[name] for name in ("nbclassic", "ipywidgets")}
 
 
 def test_readme_links_to_each_lesson_and_the_page_of_lessons_says_what_it_shows() -> None:

@@ -1,8 +1,6 @@
-"""Wheel and sdist hold what a release needs, and what describes it says the same everywhere."""
+"""The wheel holds what a release needs, and what describes it says the same everywhere."""
 
 import re
-import subprocess
-import tarfile
 import tomllib
 from contextlib import chdir
 from email import message_from_string
@@ -13,7 +11,6 @@ from zipfile import ZipFile
 import pytest
 import yaml
 from hatchling import build
-from trove_classifiers import classifiers as valid_classifiers
 
 import hookviz as hv
 
@@ -46,18 +43,6 @@ def test_wheel_holds_all_files_of_the_package_but_the_sources_of_the_player(whee
     assert {name for name in packaged if ".dist-info/" not in name} == {path.as_posix() for path in installed}
 
 
-def test_sdist_holds_what_the_repository_holds_and_is_smaller_than_six_megabytes(tmp_path: Path) -> None:
-    """The pictures that the README shows are half of it."""
-    with chdir(ROOT):
-        sdist = tmp_path / build.build_sdist(str(tmp_path))
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    with tarfile.open(sdist) as archive:
-        held = {name.partition("/")[2] for name in archive.getnames()}
-    assert {name for name in listed.splitlines() if (ROOT / name).exists()} <= held
-    assert held.isdisjoint({"dist", "build/site"}) and not any(name.endswith(".pyc") for name in held)
-    assert sdist.stat().st_size < 6e6
-
-
 # -- what it says about itself
 
 
@@ -66,14 +51,6 @@ def test_version_and_license_are_the_same_everywhere(metadata: Message, wheel: P
     assert metadata["Version"] == citation["version"] == hv.__version__
     assert metadata["License-Expression"] == citation["license"] == PYPROJECT["project"]["license"]
     assert f"pip install {wheel.name}`" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_classifiers_exist_and_fit_the_needed_python() -> None:
-    classifiers = PYPROJECT["project"]["classifiers"]
-    assert [name for name in classifiers if name not in valid_classifiers] == []
-    minors = [int(found[1]) for name in classifiers if (found := re.search(r":: 3\.(\d+)$", name))]
-    assert minors == list(range(minors[0], minors[-1] + 1))
-    assert PYPROJECT["project"]["requires-python"] == f">=3.{minors[0]}"
 
 
 def test_description_leads_to_no_file_of_the_repository_and_keeps_the_words_of_links(metadata: Message) -> None:

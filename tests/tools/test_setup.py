@@ -5,8 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tools import javascript, my_lessons, payload_types
+from tools import my_lessons, payload_types
 
 ROOT = Path(__file__).resolve().parents[2]
 CONDA_NAMES = {"torch": "pytorch-cpu", "graphviz": "python-graphviz", "matplotlib": "matplotlib-base"}
@@ -51,16 +49,15 @@ def test_make_without_a_target_lists_the_targets() -> None:
     assert all(f"make {target} " in message for target in ("lab", "check", "test", "lint", "site", "slides", "clean"))
 
 
-@pytest.mark.parametrize("python", ["no-such-python", "old-python"])
-def test_make_reports_a_missing_or_old_python_in_one_line(python: str, tmp_path: Path) -> None:
+def test_make_reports_a_missing_or_old_python_in_one_line(tmp_path: Path) -> None:
     old = tmp_path / "old-python"
     old.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "import sys; sys.version_info = (3, 8); $2"\n')
     old.chmod(0o755)
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         (tmp_path / name).write_text((ROOT / name).read_text())
-    done = run_make("lab", f"PYTHON={tmp_path / python}", folder=tmp_path)
+    done = run_make("lab", f"PYTHON={old}", folder=tmp_path)
     assert done.returncode != 0 and not (tmp_path / ".venv").exists()
-    assert done.stderr.startswith(f"Python 3.11 or newer is needed, and '{tmp_path / python}' is not one: install it")
+    assert done.stderr.startswith(f"Python 3.11 or newer is needed, and '{old}' is not one: install it")
 
 
 def test_make_lab_needs_nothing_of_tests_and_site_and_make_check_nothing_of_the_site() -> None:
@@ -101,24 +98,6 @@ def test_copies_are_never_overwritten_and_a_newer_lesson_is_named(
 # -- the player's JavaScript
 
 
-def test_missing_node_is_reported_and_fails_only_if_required(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(javascript.shutil, "which", lambda name: None)
-    monkeypatch.delenv("HOOKVIZ_REQUIRE", raising=False)
-    assert javascript.main(["lint", "test"]) == 0
-    assert capsys.readouterr().out == (
-        "Left out, for the player's JavaScript: lint, test. Node is not installed; 20.19 or newer is needed.\n"
-    )
-    monkeypatch.setenv("HOOKVIZ_REQUIRE", "browser,node")
-    assert javascript.main(["test"]) == 1
-
-
-def test_lockfile_names_no_registry() -> None:
-    lock = (ROOT / "package-lock.json").read_text(encoding="utf-8")
-    assert '"resolved"' not in lock and '"integrity"' in lock
-
-
 def test_committed_javascript_types_match_the_python_types() -> None:
     assert payload_types.TARGET.read_text(encoding="utf-8") == payload_types.write_types()
 
@@ -137,18 +116,6 @@ def test_every_requirement_is_pinned_to_an_allowed_version() -> None:
     assert all(pins.values()) and pins["torch"] == "2.13.0"
     for requirement in requirements("dev", "peers"):
         assert Version(pins[canonicalize_name(requirement.name)]) in requirement.specifier, requirement
-
-
-def test_pinned_packages_accept_python_3_11_0() -> None:
-    """Debian has 3.11.2, and some packages require 3.11.5."""
-    refused = []
-    for name, version in pinned_versions().items():
-        with suppress(PackageNotFoundError):  # a pin for another environment
-            distribution = metadata(name)
-            requirement = distribution["Requires-Python"] if distribution["Version"] == version else ""
-            if requirement and "3.11.0" not in SpecifierSet(requirement):
-                refused.append((name, version, requirement))
-    assert refused == []
 
 
 def conda_packages() -> dict[str, SpecifierSet]:

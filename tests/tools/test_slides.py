@@ -1,6 +1,5 @@
 """Slides made from a notebook: questions, code and players are shown, and prose goes into the speaker notes."""
 
-import base64
 import re
 from pathlib import Path
 from typing import Any
@@ -8,12 +7,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from hookviz.player.compression import pack, unpack
+from hookviz.player.compression import pack
 from tools.lesson_pages import is_slide
 from tools.lessons import folder_of
 from tools.predictions import erase_results, find_graphs
-from tools.slide_cells import LINK, MAX_WORDS, make_slides
-from tools.slides import STATE, embed_drawing, enlarge_output, main
+from tools.slide_cells import LINK, make_slides
 
 LESSONS = [path for language in ("en", "zh") for path in sorted(folder_of(language).glob("[01]*.ipynb"))]
 LONG_PROSE = "It is a long story. " * 20
@@ -42,20 +40,6 @@ def slides_of(*cells: Any) -> tuple[list[list[str]], list[str]]:
     shown = [[cell.source for cell in slide if not is_note[id(cell)]] for slide in slides]
     assert shown[0] == ["# Lesson 09 · End", "**The question?**"]
     return shown[1:], ["\n".join(cell.source for cell in slide if is_note[id(cell)]) for slide in slides[1:]]
-
-
-def test_prose_is_shortened_on_its_slide_and_complete_in_the_notes_as_are_cells_that_are_not_chosen() -> None:
-    (first, second, third), notes = slides_of(
-        prose_cell(f"## One\n\n{LONG_PROSE.strip()}\n\nAnd this."),
-        prose_cell("## Two\n\nAs in [lesson 02](02.ipynb)."),
-        nbformat.v4.new_markdown_cell("## Three\n\nA story."),
-        code_cell("b"),
-        code_cell("c = 1\nassert c"),
-    )
-    assert LONG_PROSE.startswith(first[1]) and first[1].endswith("story.") and 20 < len(first[1].split()) <= MAX_WORDS
-    assert (second, third) == (["## Two", "As in lesson 02."], ["## Three", "b"])
-    whole = f"{LONG_PROSE.strip()}\n\nAnd this."
-    assert notes == [whole, "", "## Three\n\nA story.\n```python\nc = 1\nassert c\n```"]
 
 
 def test_a_question_shows_the_code_that_is_to_run_and_its_answer_is_on_another_slide() -> None:
@@ -112,15 +96,6 @@ def test_the_last_slide_of_a_lesson_shows_its_whole_summary(path: Path) -> None:
         assert " ".join(LINK.sub(r"\1", line).split()) in " ".join(shown.split())
 
 
-def test_code_stands_on_no_empty_slide() -> None:
-    table = "| a | b |\n|---|---|\n| 1 | 2 |"
-    shown, notes = slides_of(
-        prose_cell(f"## One\n\n{table}"), code_cell("trace", text_html=PLAYER), prose_cell("**Step through it.** →")
-    )
-    assert shown == [["## One", table], [""]]
-    assert notes == ["", "```python\ntrace\n```\n\n**Step through it.** →"]
-
-
 def test_a_question_shows_the_graph_without_the_answer() -> None:
     boxes = '<g><rect class="hv-box"/><text class="hv-name">a</text></g>' * 2
     results = '<text class="hv-grad" id="g">gradient 2</text><text class="hv-memory" id="m">same memory as a</text>'
@@ -136,16 +111,3 @@ def test_a_question_shows_the_graph_without_the_answer() -> None:
     notebook = nbformat.v4.new_notebook(cells=[prose_cell("# Lesson"), question])
     slides = make_slides(notebook, graphs={question.id: "<b>"})
     assert [output.data for cell in slides.cells for output in cell.get("outputs", [])] == [{"text/html": "<b>"}]
-
-
-def test_a_drawing_and_the_text_of_a_player_are_enlarged() -> None:
-    svg = '<svg viewBox="0.00 0.00 100.00 50.00"><text font-size="13.00">a</text></svg>'
-    html = embed_drawing(svg)
-    assert 'width="200" height="100"' in html and base64.b64encode(svg.encode()).decode() in html
-    large = enlarge_output({"text/html": PLAYER})["text/html"]
-    assert unpack(STATE.findall(large)[0]) == {"steps": 3, "large": True}
-
-
-def test_unknown_lesson_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["99"]) == 1
-    assert "There is no lesson with one of these numbers: 99. There are 01, " in capsys.readouterr().err

@@ -16,28 +16,14 @@ import hookviz
 trace = hookviz.load("pass.json")
 step = trace.steps[0]
 reveal_type(step)
-reveal_type(trace.steps[1:])
-reveal_type([step for step in trace.steps])
 reveal_type(step.kind)
 reveal_type(step.before)
 reveal_type(step.effect)
 reveal_type(step.hook)
-reveal_type(trace.firings[0].on)
-reveal_type(trace.findings.values[0].step)
 if isinstance(step.after, hookviz.Value):
     reveal_type(step.after.norm)
 if step.kind == "tensor_hok":
     pass
-
-# Lines of the lessons.
-sent = [(node.before.tolist(), [v.tolist() for v in node.after]) for node in trace.steps]
-for step in trace.firings:
-    print(step.hook.name, "on", step.on, f"before: {step.before.min:.2f} to {step.before.max:.2f}")
-assert trace.steps[-1].after.tolist() - trace.steps[-1].before.tolist() == 100
-assert trace.steps[0].after.shape == (1, 16, 8, 8) and trace.steps[4].after[0].tolist() == 60
-norms = [round(s.after.norm, 6) for s in trace.steps if s.kind == "accumulate"]
-if trace.steps[0].before is None or isinstance(trace.steps[0].after, tuple):
-    print(trace.steps[0].hook is None)
 
 print(trace.steps[0].after.maximum)
 """
@@ -70,12 +56,11 @@ def test_the_fields_of_a_step_have_precise_types_and_a_wrong_kind_and_a_wrong_na
     report = check_types(tmp_path)
     types = re.findall(r'Revealed type is "(.*)"', report)
     without_modules = [re.sub(r"\b[\w.]+\.(?=\w)", "", text) for text in types]
-    step, some_steps, all_steps, kind, before, effect, hook, on, trouble_step, norm = without_modules
-    assert (step, some_steps, all_steps) == ("Step", "Steps", "list[Step]")
+    step, kind, before, effect, hook, norm = without_modules
+    assert (step, hook, norm) == ("Step", "Hook | Any", "float")
     assert kind.startswith(("Literal['call'] | Literal['forward']", "Literal['call', 'forward'"))
     assert before == "_OneOrSeveral | Any"
     assert {"'kept'", "'edited'", "'replaced'", "'ran'"} == set(re.findall(r"'\w+'", effect)) and "None" in effect
-    assert (hook, on, trouble_step, norm) == ("Hook | Any", "str", "int | None", "float")
     wrong_kind, wrong_name = [text for text in report.splitlines() if " error: " in text]
     lines = PROGRAM.splitlines()
     kind_line = 1 + lines.index('if step.kind == "tensor_hok":')

@@ -1,4 +1,4 @@
-"""The sources of the site: the overview, the links to lessons, the notebook runs, and the lecturer's guide."""
+"""The sources of the site: the overview, the links to lessons, and the lecturer's guide."""
 
 import re
 from pathlib import Path
@@ -8,9 +8,7 @@ import nbformat
 import pytest
 
 from tests.course.reading import headings
-from tests.course.test_notebooks import CUDA_MEGABYTES, MEGABYTES, USUAL_MEGABYTES
 from tools.lesson_pages import read_facts
-from tools.notebook_runs import run_all
 from tools.translation.message_sources import NOTEBOOKS
 from tools.website import SOURCE, write_overview
 
@@ -37,26 +35,6 @@ def test_overview_has_a_card_for_each_lesson() -> None:
     assert overview.count(":::{container} lesson\n") == 1
 
 
-# -- running
-
-
-def test_notebook_runs_again_only_if_its_source_has_changed(tmp_path: Path) -> None:
-    path, cache_folder = tmp_path / "one.ipynb", tmp_path / "kept"
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import time\ntime.time()")])
-
-    def run_and_read_output() -> str:
-        nbformat.write(notebook, path)
-        (executed,) = run_all([path], cache_folder).values()
-        text: str = executed.cells[0].outputs[0].data["text/plain"]
-        return text
-
-    first = run_and_read_output()
-    assert run_and_read_output() == first
-    notebook.cells[0].source += "  # changed"
-    assert run_and_read_output() != first
-    assert len(list(cache_folder.rglob("*.ipynb"))) == 1
-
-
 # -- the lecturer's guide
 
 
@@ -72,15 +50,6 @@ def test_a_section_of_the_guide_names_what_is_in_its_lesson(number: str) -> None
     assert [code for code in re.findall(r"`(.+?)`", section) if code not in text] == []
     assert [step for step in re.findall(r"\bstep (\d+)", section) if f"(#step-{step})" not in text] == []
     assert [exercise for exercise in re.findall(r"\b\d\d\.\d\b", section) if f'check("{exercise}"' not in text] == []
-
-
-def test_guide_states_the_duration_and_memory_of_the_lessons() -> None:
-    guide = " ".join((SOURCE / "lecturer.md").read_text().split())
-    minutes = [read_facts(lesson).minutes for lesson in LESSONS.values()]
-    assert f"Each lesson takes from {min(minutes)} to {max(minutes)} minutes" in guide
-    large_lessons = f"{', '.join([*MEGABYTES][:-1])} and {[*MEGABYTES][-1]}"
-    assert f"count {USUAL_MEGABYTES} MB of memory, and {max(MEGABYTES.values())} MB in lessons {large_lessons}" in guide
-    assert f"A build of torch for CUDA takes {CUDA_MEGABYTES} MB more." in guide
 
 
 def test_homework_has_an_exercise_of_each_lesson_that_exists_and_points_that_add_up_to_ten() -> None:

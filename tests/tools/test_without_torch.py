@@ -87,21 +87,7 @@ def views_in(python: Path, folder: Path, paths: list[Path]) -> dict[str, dict[st
     return found
 
 
-def record_nan() -> hv.Trace:
-    """Record a model with a NaN whose origin the saved tensors show."""
-    x = torch.tensor([[-1.0, 2.0], [0.0, -torch.inf]], requires_grad=True)
-
-    class Logarithm(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return (x.log() - x).softmax(1) / torch.tensor([1.0, 0.0])
-
-    net = torch.nn.Sequential(Logarithm())
-    with hv.record(net) as trace:
-        net(x).sum().backward()
-    return trace
-
-
-TRACES = {**KINDS_OF_TRACE, "with NaN": record_nan, "lesson": recorded}
+TRACES = {**KINDS_OF_TRACE, "lesson": recorded}
 
 
 @pytest.fixture(scope="module")
@@ -122,17 +108,6 @@ def saved_traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_the_page_on_installing_lists_all_dependencies_except_torch() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert sorted([*PLAIN_REQUIREMENTS, *WIDGET_REQUIREMENTS, "torch>=2.6"]) == sorted(project["dependencies"])
-
-
-def test_commands_for_a_saved_trace_work_without_torch(torchless_python: Path, saved_traces: list[Path]) -> None:
-    trace = hv.load(saved_traces[0])
-    assert run_isolated(torchless_python, "-m", "hookviz", "text", saved_traces[0], "--width", "100") == (
-        trace.text(width=100) + "\n"
-    )
-    assert run_isolated(torchless_python, "-m", "hookviz", "findings", saved_traces[0]) == f"{trace.findings!r}\n"
-    command = [torchless_python, "-I", "-m", "hookviz", "run", __file__]
-    refused = subprocess.run(command, capture_output=True, text=True)
-    assert refused.returncode == 2 and "hookviz.record needs PyTorch" in refused.stderr
 
 
 FORMULA_VIEWS = {"why", "page", "page by the command line", "output", "comparison"}

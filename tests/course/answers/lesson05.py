@@ -1,7 +1,6 @@
 """Right and wrong answers to what lesson 05 asks."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -12,56 +11,23 @@ def register_hooks(model: Any, hook: Any) -> list[Any]:
     return [layer.register_forward_hook(hook) for layer in model]
 
 
+watches = partial(
+    changed,
+    """
+from contextlib import contextmanager
+
 @contextmanager
-def watched(model: Any, hook: Any) -> Iterator[None]:
-    handles = register_hooks(model, hook)
+def watched(model, hook):
+    handles = [layer.register_forward_hook(hook) for layer in model]
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
-
-
-@contextmanager
-def removes_only_without_an_error(model: Any, hook: Any) -> Iterator[None]:
-    handles = register_hooks(model, hook)
-    yield
-    for handle in handles:
-        handle.remove()
-
-
-@contextmanager
-def never_removed(model: Any, hook: Any) -> Iterator[None]:
-    register_hooks(model, hook)
-    yield
-
-
-@contextmanager
-def on_everything(model: Any, hook: Any) -> Iterator[None]:
-    with model.register_forward_hook(hook), watched(model, hook):
-        yield
-
-
-def no_decorator(model: Any, hook: Any) -> Iterator[None]:
-    register_hooks(model, hook)
-    yield
-
-
-@contextmanager
-def clears(model: Any, hook: Any) -> Iterator[None]:
-    register_hooks(model, hook)
-    try:
-        yield
-    finally:
-        for layer in model:
-            layer._forward_hooks.clear()
-
-
-@contextmanager
-def breaks_at_the_end(model: Any, hook: Any) -> Iterator[None]:
-    with watched(model, hook):
-        yield
-    raise OSError("broken")
+""",
+    "watched",
+)
+LET_GO = "for handle in handles:\n            handle.remove()"
 
 
 GROUP = """
@@ -93,7 +59,7 @@ RIGHT: dict[str, Any] = {
     "05.4": "CADFEB",
     "05.5": 210,
     "05.6": lambda factor: lambda grad: grad * factor,
-    "05.7": watched,
+    "05.7": watches(),
     "05.8": HookGroup,
 }
 WRONG: dict[str, list[Any]] = {
@@ -114,14 +80,14 @@ WRONG: dict[str, list[Any]] = {
     ],
     "05.7": [
         register_hooks,
-        no_decorator,
-        never_removed,
-        removes_only_without_an_error,
-        on_everything,
-        clears,
+        watches(("@contextmanager\n", "")),
+        watches((LET_GO, "pass")),
+        watches(("finally:", "except ValueError:\n        raise\n    else:")),
+        watches(("in model]", "in [model, *model]]")),
+        watches((LET_GO, "for layer in model:\n            layer._forward_hooks.clear()")),
         lambda model, hook: model[0].register_forward_hook(hook),
         lambda model, hook: nullcontext(),
-        breaks_at_the_end,
+        watches((LET_GO, f"{LET_GO}\n        raise OSError")),
     ],
     "05.8": [
         nullcontext,
@@ -139,13 +105,3 @@ WRONG: dict[str, list[Any]] = {
         changed_group(("self, *error", "self")),
     ],
 }
-
-OTHER_GROUPS: list[tuple[Any, str]] = [
-    (changed_group(("HookGroup(AbstractContextManager)", "HookGroup")), "It needs two methods"),
-    (changed_group(("register_forward_hook", "register_full_backward_hook")), "no hook of the group ran"),
-    (changed_group((ADD, f"{ADD}\n        {ADD}")), "did not run once each"),
-    (changed_group((ADD, "self.handles = [module.register_forward_hook(hook)]")), "Who calls remove()?"),
-    (changed_group((REMOVE, f"{REMOVE}\n        return error")), "if __exit__ returns True"),
-    (HookGroup(), "without brackets behind it"),
-]
-"""More wrong answers to 05.8, with words of the reason that each gets."""

@@ -1,6 +1,5 @@
 """Right and wrong answers to what lesson 06 asks."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,39 +7,17 @@ import torch
 
 from tests.course.answers.common import changed, raises
 
-
-def keeps_outputs(transform: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
-    """A function that registers a hook, which appends ``transform(output)`` to a list."""
-
-    def keep_outputs(layer: Any) -> list[Any]:
-        kept: list[Any] = []
-        layer.register_forward_hook(lambda module, args, output: kept.append(transform(output)))
-        return kept
-
-    return keep_outputs
-
-
-def forgets_the_list(layer: Any) -> None:
-    keeps_outputs(lambda output: output.detach().clone())(layer)
-
-
-def keeps_the_last(layer: Any) -> list[Any]:
-    kept: list[Any] = [None]
-    layer.register_forward_hook(lambda module, args, output: kept.__setitem__(0, output.detach().clone()))
+keeps = partial(
+    changed,
+    """
+def keep_outputs(layer):
+    kept = []
+    layer.register_forward_hook(lambda module, args, output: kept.append(output.detach().clone()))
     return kept
-
-
-def gives_the_copy_back(layer: Any) -> list[Any]:
-    kept: list[Any] = []
-
-    def hook(module: Any, args: Any, output: Any) -> Any:
-        kept.append(output.detach().clone())
-        return output.detach()
-
-    layer.register_forward_hook(hook)
-    return kept
-
-
+""",
+    "keep_outputs",
+)
+COPY, APPEND = "output.detach().clone()", "kept.append(output.detach().clone())"
 extracts = partial(
     changed,
     """
@@ -97,7 +74,7 @@ RIGHT: dict[str, Any] = {
     "06.3": torch.tensor([4.0]),
     "06.4": 0,
     "06.5": "smaller",
-    "06.6": keeps_outputs(lambda output: output.detach().clone()),
+    "06.6": keeps(),
     "06.7": keeps_each_mode,
 }
 WRONG: dict[str, list[Any]] = {
@@ -107,15 +84,15 @@ WRONG: dict[str, list[Any]] = {
     "06.4": [-3, 5, "many"],
     "06.5": ["larger", "the same", "black"],
     "06.6": [
-        keeps_outputs(lambda output: output),
-        keeps_outputs(lambda output: output.detach().cpu()),
-        keeps_outputs(lambda output: output.clone()),
-        keeps_outputs(lambda output: output.tolist()),
-        keeps_outputs(lambda output: output.detach() * 2),
-        keeps_outputs(lambda output: 1 / 0),
-        forgets_the_list,
-        keeps_the_last,
-        gives_the_copy_back,
+        keeps((COPY, "output")),
+        keeps((COPY, "output.detach().cpu()")),
+        keeps((COPY, "output.clone()")),
+        keeps((COPY, "output.tolist()")),
+        keeps((COPY, "output.detach() * 2")),
+        keeps((COPY, "1 / 0")),
+        keeps(("return kept", "return None")),
+        keeps(("kept = []", "kept = [None]"), (APPEND, f"kept.__setitem__(0, {COPY})")),
+        keeps((APPEND, f"{APPEND} or output.detach()")),
         raises,
     ],
     "06.7": [

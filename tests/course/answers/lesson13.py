@@ -45,7 +45,6 @@ PUT = "changed[:, place] = kept[0][:, place]"
 RUN = "with module.register_forward_hook(put_in):\n        return net(row_b)"
 patches = patched()
 patches_from_the_place_on = patched((PUT, "changed[:, place:] = kept[0][:, place:]"))
-keeps_the_second_row = patched(("net(row_a)", "net(row_b)"))
 
 
 def run_with(net: Any, module: Any, row: torch.Tensor, hook: Any) -> torch.Tensor:
@@ -73,17 +72,6 @@ def find_pairs(shift: int = 1, least: float = 0.9, used: slice = slice(None)) ->
     return find
 
 
-def finds_one_row_at_a_time(net: Any, rows: torch.Tensor, sources: torch.Tensor) -> list[list[int]]:
-    totals: dict[tuple[int, int], float] = {}
-    for row, source in zip(rows, sources, strict=True):
-        for number, block in enumerate(net.blocks):
-            pattern = get_output(net, block.attention.pattern, row[None])[0]
-            for head, looks in enumerate(pattern):
-                shares = [looks[place, source[place - 12] + 1].item() for place in ASKED.tolist()]
-                totals[number, head] = totals.get((number, head), 0) + sum(shares) / len(shares) / len(rows)
-    return [[number, head] for (number, head), share in totals.items() if share > 0.9]
-
-
 def leaves_a_hook_on_a_pattern(net: Any, rows: torch.Tensor, sources: torch.Tensor) -> Any:
     net.blocks[0].attention.pattern.register_forward_hook(lambda module, args, output: None)
     return find_pairs()(net, rows, sources)
@@ -95,7 +83,7 @@ RIGHT: dict[str, Any] = {
     "13.3": torch.tensor(0),
     "13.4": keeps_head(),
     "13.5": patches,
-    "13.6": finds_one_row_at_a_time,
+    "13.6": find_pairs(),
 }
 WRONG: dict[str, list[Any]] = {
     "13.1": [1, 0, 0.2, 0.5, 0.333, 0.75, 0.8, 25, 0.6],

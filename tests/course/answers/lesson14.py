@@ -1,17 +1,11 @@
 """Right and wrong answers to what lesson 14 asks."""
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
-from torch.nn.modules.module import register_module_forward_pre_hook
 
 from tests.course.answers.common import changed, raises
-
-KINDS = (nn.Dropout, nn.BatchNorm1d, nn.BatchNorm2d)
-Run = Callable[[Any], Any]
-
 
 STOP_EPOCH = """
 def stop_epoch(losses, patience):
@@ -61,19 +55,19 @@ def returns_only_if_it_stops(losses: list[float], patience: int) -> int | None:
     return epoch if epoch < len(losses) else None
 
 
-def is_forgotten(module: nn.Module) -> bool:
-    return module.training and not torch.is_grad_enabled()
+forgotten_eval = partial(
+    changed,
+    """
+import torch
+from torch import nn
 
-
-def called_layers(
-    net: nn.Module, run: Run, kinds: Any = KINDS, condition: Callable[[nn.Module], bool] = is_forgotten
-) -> list[str]:
-    """The names of the layers in the order of their calls, with one name for each call."""
+def forgotten_eval(net, run):
+    kinds = (nn.Dropout, nn.BatchNorm1d, nn.BatchNorm2d)
     names = {module: name for name, module in net.named_modules() if isinstance(module, kinds)}
-    met: list[str] = []
+    met = []
 
-    def look(module: nn.Module, args: Any) -> None:
-        if condition(module):
+    def look(module, args):
+        if module.training and not torch.is_grad_enabled():
             met.append(names[module])
 
     handles = [module.register_forward_pre_hook(look) for module in names]
@@ -82,127 +76,15 @@ def called_layers(
     finally:
         for handle in handles:
             handle.remove()
-    return met
+    return [name for name in names.values() if name in met]
+""",
+    "forgotten_eval",
+)
+FORGOTTEN, NOTE = "module.training and not torch.is_grad_enabled()", "met.append(names[module])"
+RESULT = "[name for name in names.values() if name in met]"
 
 
-def finds_modes(
-    net: nn.Module, run: Run, kinds: Any = KINDS, condition: Callable[[nn.Module], bool] = is_forgotten
-) -> list[str]:
-    met = called_layers(net, run, kinds, condition)
-    return [name for name, _ in net.named_modules() if name in met]
-
-
-def orders_by_call(net: nn.Module, run: Run) -> list[str]:
-    return list(dict.fromkeys(called_layers(net, run)))
-
-
-def remembers_the_last_call(net: nn.Module, run: Run) -> list[str]:
-    return called_layers(net, run)[-1:]
-
-
-def looks_only_at_children(net: nn.Module, run: Run) -> list[str]:
-    names = {module: name for name, module in net.named_children() if isinstance(module, KINDS)}
-    met: set[nn.Module] = set()
-    handles = [
-        module.register_forward_pre_hook(lambda module, args: met.add(module) if is_forgotten(module) else None)
-        for module in names
-    ]
-    run(net)
-    for handle in handles:
-        handle.remove()
-    return [name for module, name in names.items() if module in met]
-
-
-def looks_when_the_net_is_called(net: nn.Module, run: Run) -> list[str]:
-    met: set[str] = set()
-
-    def look(module: nn.Module, args: Any) -> None:
-        met.update(name for name, part in net.named_modules() if isinstance(part, KINDS) and is_forgotten(part))
-
-    with net.register_forward_pre_hook(look):
-        run(net)
-    return [name for name, _ in net.named_modules() if name in met]
-
-
-def uses_the_last_name(net: nn.Module, run: Run) -> list[str]:
-    last = [name for name, module in net.named_modules() if isinstance(module, KINDS)][-1]
-    return [last for _ in called_layers(net, run)]
-
-
-def returns_modules(net: nn.Module, run: Run) -> list[nn.Module]:
-    return [net.get_submodule(name) for name in finds_modes(net, run)]
-
-
-def looks_afterwards(net: nn.Module, run: Run) -> list[str]:
-    run(net)
-    return [name for name, module in net.named_modules() if isinstance(module, KINDS) and module.training]
-
-
-def names_all_layers(net: nn.Module, run: Run) -> list[str]:
-    run(net)
-    return [name for name, module in net.named_modules() if isinstance(module, KINDS)]
-
-
-def names_kinds(net: nn.Module, run: Run) -> list[str]:
-    return [type(net.get_submodule(name)).__name__ for name in finds_modes(net, run)]
-
-
-def evaluates(net: nn.Module, run: Run) -> list[str]:
-    names = finds_modes(net, run)
-    net.eval()
-    return names
-
-
-def evaluates_before(net: nn.Module, run: Run) -> list[str]:
-    net.eval()
-    return finds_modes(net, run)
-
-
-def mends_in_the_hook(net: nn.Module, run: Run) -> list[str]:
-    def mend(module: nn.Module) -> bool:
-        forgotten = is_forgotten(module)
-        if forgotten:
-            module.eval()
-        return forgotten
-
-    return finds_modes(net, run, condition=mend)
-
-
-def disables_gradients(net: nn.Module, run: Run) -> list[str]:
-    with torch.no_grad():
-        return finds_modes(net, run)
-
-
-def runs_twice(net: nn.Module, run: Run) -> list[str]:
-    run(net)
-    return finds_modes(net, run)
-
-
-def leaves_a_hook(net: nn.Module, run: Run) -> list[str]:
-    net.register_forward_hook(lambda module, args, output: None)
-    return finds_modes(net, run)
-
-
-def leaves_a_global_hook(net: nn.Module, run: Run) -> list[str]:
-    register_module_forward_pre_hook(lambda module, args: None)
-    return finds_modes(net, run)
-
-
-def leaves_hooks_after_an_error(net: nn.Module, run: Run) -> list[str]:
-    handle = net.register_forward_hook(lambda module, args, output: None)
-    names = finds_modes(net, run)
-    handle.remove()
-    return names
-
-
-def hides_the_error(net: nn.Module, run: Run) -> list[str]:
-    try:
-        return finds_modes(net, run)
-    except Exception:
-        return []
-
-
-RIGHT: dict[str, Any] = {"14.1": stop_epoch, "14.2": torch.tensor(1.0), "14.3": finds_modes}
+RIGHT: dict[str, Any] = {"14.1": stop_epoch, "14.2": torch.tensor(1.0), "14.3": forgotten_eval()}
 WRONG: dict[str, list[Any]] = {
     "14.1": [
         counts_rises,
@@ -222,38 +104,34 @@ WRONG: dict[str, list[Any]] = {
     ],
     "14.2": [0, 10, 9, 5],
     "14.3": [
-        looks_afterwards,
-        names_all_layers,
-        names_kinds,
-        called_layers,
-        orders_by_call,
-        remembers_the_last_call,
-        looks_only_at_children,
-        looks_when_the_net_is_called,
-        uses_the_last_name,
-        returns_modules,
-        evaluates,
-        disables_gradients,
-        runs_twice,
-        leaves_a_hook,
-        leaves_hooks_after_an_error,
-        hides_the_error,
-        lambda net, run: finds_modes(net, run, condition=lambda module: module.training),
-        lambda net, run: finds_modes(net, run, condition=lambda module: not module.training),
-        lambda net, run: finds_modes(net, run, condition=lambda module: net.training and not torch.is_grad_enabled()),
-        lambda net, run: finds_modes(net, run, kinds=nn.Module),
-        lambda net, run: finds_modes(net, run, kinds=nn.BatchNorm1d),
+        forgotten_eval((FORGOTTEN, "False"), (RESULT, "[name for module, name in names.items() if module.training]")),
+        forgotten_eval((RESULT, "[*names.values()]")),
+        forgotten_eval((RESULT, "[type(module).__name__ for module, name in names.items() if name in met]")),
+        forgotten_eval((RESULT, "met")),
+        forgotten_eval((RESULT, "list(dict.fromkeys(met))")),
+        forgotten_eval((RESULT, "met[-1:]")),
+        forgotten_eval(("named_modules", "named_children")),
+        forgotten_eval(
+            (f"if {FORGOTTEN}", "for module in names if not torch.is_grad_enabled() else []"),
+            (NOTE, f"{NOTE} if module.training else None"),
+            ("look) for module in names", "look) for module in [net]"),
+        ),
+        forgotten_eval((NOTE, "met.append([*names.values()][-1])"), (RESULT, "met")),
+        forgotten_eval((RESULT, "[module for module, name in names.items() if name in met]")),
+        forgotten_eval(("return [", "net.eval()\n    return [")),
+        forgotten_eval(("        run(net)", "        with torch.no_grad():\n            run(net)")),
+        forgotten_eval(("        run(net)", "        run(net), run(net)")),
+        forgotten_eval(("met = []", "met = []\n    net.register_forward_hook(lambda *given: None)")),
+        forgotten_eval(("finally:", "except ValueError:\n        raise\n    else:")),
+        forgotten_eval(("finally:", "except Exception:\n        met = []\n    finally:")),
+        forgotten_eval((FORGOTTEN, "module.training")),
+        forgotten_eval((FORGOTTEN, "not module.training")),
+        forgotten_eval((FORGOTTEN, "net.training and not torch.is_grad_enabled()")),
+        forgotten_eval(("(module, kinds)", "(module, nn.Module)")),
+        forgotten_eval(("(module, kinds)", "(module, nn.BatchNorm1d)")),
         lambda net, run: run(net) or [],
         lambda net, run: run(net),
         lambda net, run: [],
         raises,
     ],
 }
-FORGOTTEN_EVAL_WITH_THE_SAME_REASON = {
-    "changed the mode": [evaluates_before, mends_in_the_hook],
-    "is still registered": [leaves_a_global_hook],
-    "in the order of": [lambda net, run: sorted(finds_modes(net, run))],
-    "a BatchNorm1d: it had no hook": [lambda net, run: finds_modes(net, run, kinds=nn.Dropout)],
-    "returned set": [lambda net, run: {*finds_modes(net, run)}],
-}
-"""What a reason says → more wrong answers to 14.3 that get it."""
