@@ -12,7 +12,7 @@ from hookviz.picture.svg import escape_text, prepare_for_notebook, set_size
 from hookviz.player import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import make_editions
-from hookviz.player.payload import Content, FiringRow, RunContent, page_state
+from hookviz.player.payload import Content, FiringRow, RunContent, SilentHook, page_state
 from hookviz.player.trace_content import TraceContent
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.messages.languages import LANGUAGE_TAGS, speaking
@@ -219,13 +219,14 @@ def _image_html(svg: str) -> str:
 
 
 def _firings_table(content: Content) -> str:
-    """Return the table of the initial run's firings, which scrolls on a narrow screen; empty if there are none."""
+    """Return the table of the initial run's hooks, which scrolls on a narrow screen; empty if there are none."""
     run, labels = _initial_run(content), content["labels"]
-    if not run["firings"]:
+    if not run["firings"] and not run["silent"]:
         return ""
     caption = " · ".join(filter(None, (labels["firings"], escape_text(run["label"]))))
     head = "".join(f'<th scope="col">{labels[f"col_{column}"]}</th>' for column in _COLUMNS)
-    body = "".join(f"<tr>{_firing_cells(firing)}</tr>" for firing in run["firings"])
+    rows = [*map(_firing_cells, run["firings"]), *map(_silent_cells, run["silent"])]
+    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
     table = f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="hv-scroll">{table}</div>'
 
@@ -233,3 +234,8 @@ def _firings_table(content: Content) -> str:
 def _firing_cells(firing: FiringRow) -> str:
     cells: Mapping[str, str] = {**firing, "step": str(firing["step"] + 1)}  # type: ignore[dict-item]
     return "".join(f"<td>{escape_text(cells[column])}</td>" for column in _COLUMNS)
+
+
+def _silent_cells(hook: SilentHook) -> str:
+    name, on, reason = (escape_text(hook[column]) for column in ("name", "on", "reason"))
+    return f'<td></td><td>{name}</td><td></td><td>{on}</td><td colspan="2">{reason}</td>'

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scenes import recorded
+import torch
+from scenes import recorded, silent
 
 import hookviz as hv
 from hookviz import __version__
@@ -95,6 +96,16 @@ def test_a_page_embeds_the_widget_state_and_shows_the_end_of_the_pass(parsed_pag
 
 
 # -- size
+
+
+def test_the_table_of_a_page_that_plays_nothing_has_the_hook_that_did_not_fire() -> None:
+    with hv.record() as trace:
+        x = torch.ones(2, requires_grad=True)
+        unused = x * 2
+        unused.register_hook(silent("tensor"))
+        (x * 3).sum().backward()
+    [row] = [text for _, text in ParsedPage(page(trace._data, "")).all("tr") if "did not fire" in text]
+    assert "tensor on unused did not fire." in row
 
 
 def test_pages_outputs_scripts_and_styles_are_small() -> None:

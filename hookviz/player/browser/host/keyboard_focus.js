@@ -36,6 +36,7 @@ export function makeEscape({ root, say, signal }, panel) {
     const found = root.querySelector(".hv-found[open]");
     if (found) {
       found.removeAttribute("open");
+      root.querySelector(".hv-contents")?.scrollIntoView({ block: "nearest" });
       root.focus({ preventScroll: true });
     } else if (isFullScreen(root)) document.exitFullscreen();
     else if (warned) leave();

@@ -53,9 +53,13 @@ export class Contents {
     // The chip of a single silent hook says why it did not fire.
     const isSaid = run.silent.length === 1;
     const findings = isPredicting ? [] : content.findings.filter(({ silent }) => !silent || !isSaid);
-    this.#chips = [...groups.map((group) => this.#makeHookChip(group)), ...findings.map((finding) => this.#makeFindingChip(finding))];
-    this.#chips.sort((one, other) => one.steps[0] - other.steps[0]);
-    this.#chips.push(...run.silent.map((hook) => this.#makeSilentChip(hook, isPredicting)));
+    this.#chips = [
+      ...groups.map((group) => this.#makeHookChip(group)), ...findings.map((finding) => this.#makeFindingChip(finding)),
+      ...run.silent.map((hook) => this.#makeSilentChip(hook, isPredicting)),
+    ];
+    // While predicting, hooks to come stand by their names: their order would answer which one runs next.
+    const from = isPredicting ? step : Infinity;
+    this.#chips.sort((one, other) => compareChips(one, other, from));
     this.list.replaceChildren(...this.#chips.map(({ button }) => {
       const item = makeElement("li");
       item.append(button);
@@ -157,6 +161,18 @@ export class Contents {
     const said = isPredicting ? say("found_later") : reason;
     return { button, steps: [], note: () => note, act: () => this.panel.showMessage(said) };
   }
+}
+
+/**
+ * Orders chips by their steps; those to come after a step, and those that lead to none, then by their texts.
+ * @param {Chip} one
+ * @param {Chip} other
+ * @param {number} from
+ */
+function compareChips(one, other, from) {
+  const [first, second] = [one, other].map(({ steps: [step = Infinity] }) => Math.min(step, from + 1));
+  if (first !== second) return first - second;
+  return first > from ? (one.button.textContent ?? "").localeCompare(other.button.textContent ?? "") : 0;
 }
 
 /**
