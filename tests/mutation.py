@@ -30,7 +30,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutation"
 COVERAGE, DURATIONS = WORK / "coverage", WORK / "durations"
-TESTED = ("tests/unit", "tests/proof")
+TESTED = ("tests/unit", "tests/proof", "tests/inventory")
 COUNT, SEED = 80, 38
 SECONDS = 150
 """A mutant has survived if the tests that cover it pass, or as many of them as take this long without a mutant."""
