@@ -156,3 +156,15 @@ def test_a_well_known_error_of_torch_says_why_it_came_and_what_to_do(
 ) -> None:
     finding = find_exception(run)
     assert cause in finding.cause and advice in finding.advice
+
+
+def test_the_exception_is_the_first_of_several_errors_and_ends_the_pass() -> None:
+    def fail(_: torch.Tensor) -> None:
+        raise ValueError("no")
+
+    x = torch.tensor(-1.0, requires_grad=True)
+    x.register_hook(fail)
+    with hv.record() as trace, pytest.raises(ValueError, match="no"):
+        x.log().backward()
+    assert [finding.kind for finding in trace.findings] == ["exception", "nan"]
+    assert trace.steps[-1].sentence == "fail on x raised ValueError: no: the pass ends here."
