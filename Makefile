@@ -26,8 +26,8 @@ ROOT_ARGS = $(shell test "$$(id -u)" = 0 && echo --allow-root)
 .DEFAULT_GOAL := help
 # An environment whose making failed is made anew the next time.
 .DELETE_ON_ERROR:
-.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench effects atlas matrix peers dist classic clean \
-    python test-javascript test-python
+.PHONY: help lab check test lint style format types imports javascript bundle lessons site slides handouts images bench effects proofs \
+    atlas matrix peers dist classic clean python test-javascript test-python
 
 help:
 	@echo "make lab      open the lessons in JupyterLab, as copies in my_lessons/  (LAB_ARGS='--no-browser --port=8899')"
@@ -42,6 +42,7 @@ help:
 	@echo "make images   draw the pictures in images/ anew"
 	@echo "make bench    measure what recording costs"
 	@echo "make effects  train the sick network of lesson 09 with ten seeds, and write the table of what its faults do"
+	@echo "make proofs   compare thousands of generated programs, networks, samples, faults and damaged files"
 	@echo "make atlas    run the programs of the atlas of hooks with each release of PyTorch  (RELEASES='2.6 newest')"
 	@echo "make matrix   try releases of PyTorch, one after the other  (RELEASES='2.6 newest')"
 	@echo "make peers    compare hookviz with other tools  (PEERS_ARGS='resnet hookviz torchviz')"
@@ -115,6 +116,12 @@ images: .venv/dev
 
 bench: .venv/dev
 	@$(VENV_PYTHON) -m benchmarks
+
+# The same tests as in make test, with more cases; CONTRIBUTING.md says what each variable counts.
+proofs: .venv/dev
+	@HOOKVIZ_PROGRAMS=3000 HOOKVIZ_NETWORKS=1000 HOOKVIZ_SAMPLES=1000 HOOKVIZ_FAULTS=1000 HOOKVIZ_INTERRUPTS=600 \
+	    HOOKVIZ_MUTANTS=20000 OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q --numprocesses auto -o faulthandler_timeout=0 \
+	    tests/proof tests/unit/test_interrupts.py
 
 effects: .venv/dev
 	@OMP_NUM_THREADS=1 $(VENV_PYTHON) -m hookviz.course.effects
