@@ -57,12 +57,14 @@ class _RecordedLines:
         self._is_whole = not (hidden or trace.dropped)
         self._follows_ops = "cuts" in facts
 
-    def list_modules(self, source: int) -> dict[int, set[str]]:
-        """Return line of a source → the last names of the modules that were called there."""
-        modules: dict[int, set[str]] = {}
+    @cached_property
+    def modules(self) -> dict[int, dict[int, set[str]]]:
+        """Source → line of it → the last names of the modules that were called there."""
+        modules: dict[int, dict[int, set[str]]] = {}
         for row in self._trace.lines:
-            if row.source == source and row.call is not None:
-                modules.setdefault(row.line, set()).add(self._trace.plain_call(row.call).rpartition(".")[2])
+            if row.call is not None:
+                name = self._trace.plain_call(row.call).rpartition(".")[2]
+                modules.setdefault(row.source, {}).setdefault(row.line, set()).add(name)
         return modules
 
     def rules_out(self, source: int, piece: CuttingCode) -> bool:
@@ -85,7 +87,7 @@ class _RecordedLines:
 
     def _lacks_call(self, source: int, tree: ast.Module, node: ast.expr) -> bool:
         """Return whether a module call did not run that comes before code, or around it, in a branch of an ``if``."""
-        modules, shift = self.list_modules(source), self._trace.sources[source].line - 1
+        modules, shift = self.modules.get(source, {}), self._trace.sources[source].line - 1
         function = find_innermost(tree, FUNCTIONS, node.lineno)
         calls = [] if function is None else [part for part in ast.walk(function) if isinstance(part, ast.Call)]
 
@@ -293,7 +295,7 @@ class CallCode:
             index, lines = waiting.pop(0)
             yield index, lines
             row = self.trace.sources[index]
-            modules = self._recorded.list_modules(index)
+            modules = self._recorded.modules.get(index, {})
             for name in list_other_calls(row.text, row.line, lines, modules, self.functions.names):
                 function = self.functions.find(name)
                 region = None if function is None else (function.source, function.lines)
