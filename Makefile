@@ -120,7 +120,7 @@ bench: .venv/dev
 # The same tests as in make test, with more cases; CONTRIBUTING.md says what each variable counts.
 proofs: .venv/dev
 	@HOOKVIZ_PROGRAMS=3000 HOOKVIZ_NETWORKS=1000 HOOKVIZ_SAMPLES=1000 HOOKVIZ_FAULTS=1000 HOOKVIZ_INTERRUPTS=600 \
-	    HOOKVIZ_MUTANTS=20000 OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q --numprocesses auto -o faulthandler_timeout=0 \
+	    HOOKVIZ_MUTANTS=20000 OMP_NUM_THREADS=1 $(VENV_PYTHON) -m pytest -q --numprocesses auto --dist loadfile -o faulthandler_timeout=0 \
 	    tests/proof tests/unit/test_interrupts.py
 
 effects: .venv/dev
