@@ -58,11 +58,20 @@ def _summarise(firings: Sequence[tuple[Step, HookEffect]], silent: int) -> list[
         return [_(text).format(count=f"{silent:,}")] if silent else []
     numbers = {"changed": f"{len(changing):,}", "total": f"{len(firings):,}"}
     is_forward = {step.kind in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS) for step in changing}
-    text = N_("{changed} of {total} hook calls changed a gradient")
     if not changing:
         text = N_("No hook call changed anything")
     elif True in is_forward:
-        text = N_("{changed} of {total} hook calls changed something")
+        text = (
+            N_("{changed} of {total} hook calls changed something")
+            if len(firings) > 1
+            else N_("1 hook call changed something")
+        )
+    else:
+        text = (
+            N_("{changed} of {total} hook calls changed a gradient")
+            if len(firings) > 1
+            else N_("1 hook call changed a gradient")
+        )
     looked = len(firings) - len(changing)
     parts = [_(text).format(**numbers)]
     parts += [_("{count} only looked").format(count=f"{looked:,}")] if looked else []

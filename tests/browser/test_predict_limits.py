@@ -5,9 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from playwright.sync_api import Locator, Page, expect
 from scenes import recorded
+from torch import nn
 
+import hookviz as hv
 from hookviz.player.labels import screen_labels
 from tests.browser.helpers import Opener, answer, is_at, press
 
@@ -27,7 +30,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recorded().to_html(folder / "linked.html")
     page = (folder / "linked.html").read_text(encoding="utf-8")
     (folder / "linked.html").write_text(page.replace("<footer>", '<p><a href="#step-16">end</a></p><footer>'), "utf-8")
+    record_cut().to_html(folder / "cut.html")
     return folder
+
+
+def record_cut() -> hv.Trace:
+    """Record a pass that a ``detach`` between two layers keeps from the first of them."""
+    body, head = nn.Linear(2, 2), nn.Linear(2, 1)
+    head.weight.register_hook(lambda grad: grad * 2)
+    with hv.record(body=body, head=head, cuts=True) as trace:
+        head(body(torch.ones(1, 2)).detach()).sum().backward()
+    return trace
 
 
 def is_held(page: Page) -> None:
@@ -74,6 +87,14 @@ def test_no_layer_and_no_hidden_text_has_a_later_value(open_file: Opener) -> Non
     assert len(set(re.findall(LATER, page.evaluate(ALL_TEXTS)))) >= 5, (
         "the pattern finds these values where they are shown"
     )
+
+
+def test_scissors_do_not_tell_where_the_pass_ends(open_file: Opener) -> None:
+    page = open_file("cut")
+    scissors = page.locator(".hv-player .hv-cut-name")
+    expect(scissors).to_be_visible()
+    press(page, "p")
+    expect(scissors).to_be_hidden()
 
 
 def test_answers_that_were_seen_while_predict_was_off_count_as_not_right(open_file: Opener) -> None:

@@ -102,3 +102,12 @@ def test_the_contents_count_what_all_calls_of_hooks_did() -> None:
     (run,) = trace.content()["runs"]
     assert run["summary"] == ["1 of 2 hook calls changed a gradient", "1 only looked"]
     assert [trace.steps[step].kind for step in run["changing"]] == ["full_backward_hook"]
+
+
+def test_a_single_call_is_not_counted_as_one_of_one() -> None:
+    a = torch.tensor(2.0, requires_grad=True)
+    a.register_hook(lambda grad: grad * 2)
+    with hv.record() as trace:
+        (a * 3).backward()
+    (run,) = trace.content()["runs"]
+    assert run["summary"] == ["1 hook call changed a gradient"]
