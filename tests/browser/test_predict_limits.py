@@ -38,7 +38,7 @@ def record_cut() -> hv.Trace:
     """Record a pass that a ``detach`` between two layers keeps from the first of them."""
     body, head = nn.Linear(2, 2), nn.Linear(2, 1)
     head.weight.register_hook(lambda grad: grad * 2)
-    with hv.record(body=body, head=head, cuts=True) as trace:
+    with hv.record(nn.ModuleDict({"body": body, "head": head}), cuts=True) as trace:
         head(body(torch.ones(1, 2)).detach()).sum().backward()
     return trace
 
