@@ -30,7 +30,9 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutation"
 COVERAGE, DURATIONS = WORK / "coverage", WORK / "durations"
-TESTED = ("tests/unit", "tests/proof", "tests/inventory")
+TESTED = ("tests/unit", "tests/proof", "tests/inventory", "tests/tools")
+DOCUMENTED = ("hookviz", "README.md")
+"""Their examples run as tests, too."""
 COUNT, SEED = 80, 38
 SECONDS = 150
 """A mutant has survived if the tests that cover it pass, or as many of them as take this long without a mutant."""
@@ -145,12 +147,13 @@ def cover(workers: int) -> None:
     settings = WORK / "coveragerc"
     settings.write_text("[run]\nsource = hookviz\ncore = ctrace\n", encoding="utf-8")
     files = [path for folder in TESTED for path in sorted((ROOT / folder).rglob("test_*.py"))]
+    files += [ROOT / name for name in DOCUMENTED]
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(partial(cover_file, settings=settings), files))
 
 
 def cover_file(file: Path, settings: Path) -> None:
-    """Run one file of tests."""
+    """Run one file of tests, or the examples of a file or folder."""
     name = file.relative_to(ROOT).as_posix()
     data = COVERAGE / name.replace("/", "-")
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--cov", f"--cov-config={settings}"]

@@ -1,5 +1,6 @@
 """Functions of other files that the recorded code names are kept with it: a finding follows them to the cut."""
 
+import linecache
 import sys
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,18 @@ def test_only_what_is_named_is_kept_and_each_text_once(folder: Path) -> None:
 
     kept = [(source.file, source.line, source.whole) for source in sources]
     assert kept == [("program.py", 1, True), ("some_helpers.py", 6, False), ("deeper_helpers.py", 3, False)]
+
+
+def test_a_function_that_grew_in_its_file_is_kept_as_it_is_now(folder: Path) -> None:
+    run_program(folder, "from some_helpers import normalise", "normalise")
+    longer = HELPERS.replace("    return torch", "    x = x + 1\n    return torch")
+    (folder / "some_helpers.py").write_text(longer)
+    del sys.modules["some_helpers"]
+    linecache.checkcache()
+    sources = run_program(folder, "from some_helpers import normalise", "normalise")._data.sources
+
+    [text] = [source.text for source in sources if source.file == "some_helpers.py"]
+    assert text.splitlines()[-1] == "    return torch.from_numpy(to_array(x))"
 
 
 def test_no_code_of_the_users_runs_to_find_a_definition() -> None:

@@ -31,7 +31,7 @@ def list_definitions(text: str, variables: dict[str, Any]) -> Iterator[Definitio
     words = dict.fromkeys(re.findall(r"[^\W\d]\w*", text))
     modules = [variables]
     for names in modules:  # grows meanwhile
-        values = [dict.get(names, word) for word in words]
+        values = [value for word in words if (value := dict.get(names, word)) is not None]
         inner = [vars(value) for value in values if type(value) is ModuleType]
         modules += [one for one in inner if _is_of_user(one.get("__file__")) and not any(one is met for met in modules)]
         for value in values:

@@ -169,22 +169,36 @@ def _read_definition(definition: Definition, kept: list[SourceRow]) -> SourceRow
     near = [row for row in kept if row.file == file]
     if any(row.whole for row in near):
         return None
-    heads = (number for number, line in enumerate(lines, 1) if re.match(rf"\s*class {name}\b", line))
+    head = re.compile(rf"\s*class {name}\b")
+    heads = (number for number, line in enumerate(lines, 1) if head.match(line))
     first = next(heads, 0) if name else definition.code.co_firstlineno
     if not 0 < first <= len(lines):
         return None
-    length = _count_block_lines(lines[first - 1 :])
+    length = _count_block_lines(filename, first)
     is_kept = any(row.line < first + length and first < row.line + row.text.count("\n") for row in near)
     text = "".join(lines[first - 1 : first - 1 + length])
     return None if is_kept or length > MAX_LINES else SourceRow(file, first, text, False)
 
 
-def _count_block_lines(lines: list[str]) -> int:
-    """Return the number of lines of the function that ``lines`` begin with; 1 for a lambda inside a statement."""
+def _count_block_lines(filename: str, first: int) -> int:
+    """Return the number of lines of the function or class in line ``first``; 1 for a lambda inside a statement."""
+    lines = linecache.getlines(filename)
+    known, count = _block_lines.get((filename, first), (None, 0))
+    if known is lines:
+        return count
     try:
-        return len(inspect.getblock(lines))
+        count = len(inspect.getblock(lines[first - 1 :]))
     except (SyntaxError, tokenize.TokenError):
-        return 1
+        count = 1
+    _block_lines[filename, first] = lines, count
+    return count
+
+
+_block_lines: dict[tuple[str, int], tuple[list[str], int]] = {}
+"""File and first line → the lines of the file, and how many the block has: counting takes longer than a small pass.
+
+A file that has changed has other lines in ``linecache``.
+"""
 
 
 def _read_source(code: CodeType, line: int) -> SourceRow | None:
@@ -198,7 +212,7 @@ def _read_source(code: CodeType, line: int) -> SourceRow | None:
     first, last = 1, len(lines)
     if code.co_name != "<module>":
         first = code.co_firstlineno
-        last = first - 1 + _count_block_lines(lines[first - 1 :])
+        last = first - 1 + _count_block_lines(code.co_filename, first)
     if last - first >= MAX_LINES or not first <= line <= last:
         first, last = max(first, line - PART_LINES // 2), min(last, line + PART_LINES // 2)
     return SourceRow(shorten_filename(code.co_filename), first, "".join(lines[first - 1 : last]), False)
