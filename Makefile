@@ -12,7 +12,7 @@ VENV_PYTHON = .venv/bin/python
 # HOOKVIZ_LANGUAGE=zh opens the Chinese lessons.
 EDITION = $(if $(filter zh%,$(HOOKVIZ_LANGUAGE)),/zh)
 AGAIN = $(MAKE) --no-print-directory
-QUICK = -q --numprocesses auto --dist worksteal -m "not slow" hookviz README.md tests/unit
+QUICK = -q --numprocesses logical --dist worksteal -m "not slow" hookviz README.md tests/unit
 NOX = $(VENV_PYTHON) -m nox -s
 # The sessions of noxfile.py for the chosen releases of PyTorch, or for all.
 sessions = $(or $(foreach release,$(RELEASES),'$(1)($(release))'),$(1))

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,16 +17,22 @@ if TYPE_CHECKING:
 
 
 def pytest_configure() -> None:
-    """Set the width of tables, and restore the SIGINT handler, which a shell disables for a job in the background."""
+    """Set the width of tables, spare an import, and restore SIGINT, which a shell disables in the background."""
     os.environ["COLUMNS"] = "100"
+    # jsonschema, which reading a notebook imports, compiles 38 grammars of it for seconds, for formats not tested here.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Two processes per core: tests in a browser, and tests that start a process, wait most of their time."""
-    return min(8, 2 * max(2, os.cpu_count() or 1))
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two processes per core: tests in a browser, and tests that start a process, wait most of their time.
+
+    One per core with ``--numprocesses logical``, for the quick tests, which do not wait.
+    """
+    cores = os.cpu_count() or 1
+    return cores if config.option.numprocesses == "logical" else min(8, 2 * max(2, cores))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch._dynamo import compiled_autograd
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -275,7 +274,7 @@ def graphs_of_compiled_passes(record: Recorder) -> Outcome:
         net[0].weight.register_hook(lambda _grad: fired.append("tensor"))
         for _ in range(3):
             loss = net(torch.ones(2, 3)).sum()
-            with compiled_autograd._enable(torch.compile(backend=keep)):
+            with torch._dynamo.compiled_autograd._enable(torch.compile(backend=keep)):
                 loss.backward()
     torch._dynamo.reset()  # to compile anew the next time
     assert net[0].weight.grad is not None
@@ -300,7 +299,7 @@ def test_a_hook_of_a_compiled_pass_is_not_said_to_be_silent() -> None:
     with hv.record() as trace:
         net.weight.register_hook(lambda _grad: None)
         loss = net(torch.ones(2, 3)).sum()
-        with compiled_autograd._enable(torch.compile(backend="eager")):
+        with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
             loss.backward()
     assert [finding.severity for finding in trace.findings] == ["remark"] and trace.findings[0].kind == "unobserved"
     assert [str(note) for note in trace.notes if "Compiled autograd" in str(note)] == [str(trace.notes[0])]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,22 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import hookviz as hv
-from hookviz.integrations import lightning as for_lightning
-from hookviz.integrations import transformers as for_transformers
 from tests.requirements import skip_or_fail
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 TRAINERS = ("lightning", "transformers")
-CALLBACKS: dict[str, Any] = {"lightning": for_lightning, "transformers": for_transformers}
 ACCUMULATION = {"lightning": "accumulate_grad_batches", "transformers": "gradient_accumulation_steps"}
 EVALUATION: dict[str, dict[str, Any]] = {
     "lightning": {"val_check_interval": 1},
     "transformers": {"eval_strategy": "steps", "eval_steps": 1},
 }
 STEPS = 5
+
+
+def callbacks_for(library: str) -> Any:
+    """Return the module with the callbacks; to import it with its library takes seconds."""
+    return import_module(f"hookviz.integrations.{library}")
 
 
 class Run:
@@ -131,7 +134,7 @@ def test_training_is_the_same_bit_for_bit(library: str, kind: str, accumulate: i
     """Evaluation runs after each step, and is not recorded; the page lies in the output folder."""
     options = {ACCUMULATION[library]: accumulate, **EVALUATION[library]}
     plain, _trainer = train(library, tmp_path, **options)
-    make = getattr(CALLBACKS[library], kind)
+    make = getattr(callbacks_for(library), kind)
     callback = make([2, 3], log_norms=True) if kind == "RecordSteps" else make(keep=2)
     recorded, _trainer = train(library, tmp_path, callback, **options)
     assert recorded.losses == plain.losses and recorded.weights() == plain.weights()
@@ -148,7 +151,7 @@ def test_norms_reach_tensorboard_and_leave_the_other_curves(library: str, tmp_pa
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    callback = CALLBACKS[library].RecordSteps([2, 4], log_norms=True)
+    callback = callbacks_for(library).RecordSteps([2, 4], log_norms=True)
     if library == "lightning":
         from lightning.pytorch.loggers import TensorBoardLogger
 
@@ -178,7 +181,7 @@ def return_nan(model: Any) -> None:
 
 @pytest.mark.parametrize("library", TRAINERS)
 def test_a_flight_recorder_writes_a_page_for_an_exception_and_lets_go(library: str, tmp_path: Path) -> None:
-    callback = CALLBACKS[library].FlightRecorder(keep=1)
+    callback = callbacks_for(library).FlightRecorder(keep=1)
     with pytest.raises(ZeroDivisionError):
         train(library, tmp_path, callback, edit=raise_in_step_three)
     assert (tmp_path / "hookviz" / "trouble.html").exists()
@@ -190,7 +193,7 @@ def test_a_flight_recorder_writes_a_page_for_an_exception_and_lets_go(library: s
 
 @pytest.mark.parametrize("library", TRAINERS)
 def test_a_flight_recorder_writes_a_page_for_nan_and_training_goes_on(library: str, tmp_path: Path) -> None:
-    callback = CALLBACKS[library].FlightRecorder()
+    callback = callbacks_for(library).FlightRecorder()
     run, _trainer = train(library, tmp_path, callback, edit=return_nan)
     assert (tmp_path / "hookviz" / "trouble.html").exists() and len(run.losses) == STEPS
     assert callback.traces[0].pass_numbers == [1] and callback.traces[0].findings[0].kind == "nan"
@@ -198,7 +201,7 @@ def test_a_flight_recorder_writes_a_page_for_nan_and_training_goes_on(library: s
 
 @pytest.mark.parametrize("library", TRAINERS)
 def test_steps_count_on_when_a_training_resumes(library: str, tmp_path: Path) -> None:
-    callback = CALLBACKS[library].RecordSteps([2, 5])
+    callback = callbacks_for(library).RecordSteps([2, 5])
     if library == "lightning":
         _run, trainer = train(library, tmp_path, max_steps=3)
         trainer.save_checkpoint(tmp_path / "three.ckpt")

@@ -19,7 +19,6 @@ from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.torch_internals import TESTED
 from hookviz.command_line.entry_point import build_parser
 from hookviz.course import quiz
-from hookviz.integrations import lightning, transformers
 from hookviz.player import read_bundle
 from hookviz.player.compression import pack
 from hookviz.player.editions import make_editions
@@ -61,6 +60,8 @@ def test_names_of_the_api_on_the_pages_exist() -> None:
 
 
 def test_all_names_stand_on_one_screen_of_the_readme_which_is_short() -> None:
+    from hookviz.integrations import lightning, transformers
+
     screen = README.partition("## All names on one screen\n")[2].partition("\n## ")[0]
     named = {name for code in re.findall(r"`([^`]+)`", screen) for name in (code, *re.findall(r"\w+$", code))}
     [commands] = [action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction)]

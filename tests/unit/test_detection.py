@@ -3,11 +3,15 @@
 from itertools import islice
 from pathlib import Path
 
+import pytest
+
 from benchmarks.detection.__main__ import list_programs
 from benchmarks.detection.faults import FAULTS
 from benchmarks.detection.judge import judge, list_alarms, record_program
 from benchmarks.detection.nets import NETS
 from benchmarks.detection.programs import STYLES, Placed, write_program
+
+pytestmark = pytest.mark.slow
 
 STEP = 53
 """Of so many programs one is run; it shares no factor with the numbers of nets and styles: all of them occur."""

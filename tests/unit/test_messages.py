@@ -38,6 +38,7 @@ def literal_of(node: ast.AST) -> str | None:
     return text.value if isinstance(text, ast.Constant) else None
 
 
+@pytest.mark.slow
 def test_every_text_is_found_for_the_catalogue() -> None:
     """Babel does not look into f-strings, and a text that is computed has no translation."""
     assert len({text for _, call in calls() if (text := literal_of(call)) is not None}) > 1_000

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import nn
 from torch.optim import SGD
 
@@ -211,6 +210,8 @@ def test_a_trace_without_gradients_has_no_plot() -> None:
 def test_tensorboard_reads_curves_and_histograms(tmp_path: Path) -> None:
     trace = train(3, histograms=True)
     trace.to_tensorboard(tmp_path)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
     events = EventAccumulator(str(tmp_path)).Reload()
     tags = set(events.Tags()["scalars"])
     assert {

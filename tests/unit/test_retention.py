@@ -100,6 +100,7 @@ def count_entries() -> int:
     return sum(map(len, containers.values()))
 
 
+@pytest.mark.slow
 def test_memory_stays_flat_over_many_steps() -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
     net[0].register_forward_hook(lambda module, args, output: output.register_hook(lambda grad: grad * 2) and None)

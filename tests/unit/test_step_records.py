@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import torch
 from scenes import recorded
@@ -85,7 +84,8 @@ def test_data_frame_has_the_records_as_rows_with_fixed_types() -> None:
     assert list(frame.columns) == list(COLUMNS) and len(frame) == len(records)
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == COLUMNS
     for name in COLUMNS:
-        assert [None if pd.isna(cell) else cell for cell in frame[name].array if not isinstance(cell, tuple)] == [
+        cells = frame[name].astype(object).where(frame[name].notna(), None)
+        assert [cell for cell in cells if not isinstance(cell, tuple)] == [
             record[name] for record in records if not isinstance(record[name], tuple)
         ], name
     empty = hv.Trace().to_pandas()

@@ -62,6 +62,7 @@ def imported_names(node: ast.AST) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 def test_private_names_of_torch_are_declared_and_imported_by_the_adapter_alone() -> None:
     paths = [path for path in PACKAGE.rglob("*.py") if str(path.relative_to(PACKAGE)) not in EXEMPT]
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]

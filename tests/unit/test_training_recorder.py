@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import hookviz as hv
-from hookviz.integrations import lightning, training_recorder, transformers
+from hookviz.integrations import training_recorder
 from hookviz.integrations.training_recorder import ChosenSteps, FlightRecording, StepRecorder, TrainingRecorder
 
 
@@ -108,7 +108,10 @@ def test_impossible_steps_are_refused(steps: Any, says: str) -> None:
         ChosenSteps(steps, None)
 
 
+@pytest.mark.slow
 def test_without_the_library_the_message_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hookviz.integrations import lightning, transformers
+
     monkeypatch.setattr(lightning, "Callback", object)
     monkeypatch.setattr(transformers, "TrainerCallback", object)
     with pytest.raises(ImportError, match=r'lightning is not installed: .* pip install "hookviz\[lightning\]"'):
