@@ -42,6 +42,18 @@ def test_what_became_of_the_gradients_before_the_step_is_said() -> None:
     assert moves["net.2.bias"] == "did not move, has no gradient"
 
 
+def test_clipping_is_said_although_a_step_pre_hook_runs_between() -> None:
+    torch.manual_seed(0)
+    net = nn.Linear(3, 2)
+    opt = SGD(net.parameters(), lr=0.1)
+    opt.register_step_pre_hook(lambda *_: None)
+    with hv.record(net) as trace:
+        net(torch.randn(4, 3)).square().sum().backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+        opt.step()
+    assert all("gradient clipped by" in move for move in moves_of(trace).values())
+
+
 def test_a_large_parameter_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training_tracker, "MAX_NUMBERS", 3)
     net = nn.Linear(4, 1)

@@ -15,6 +15,7 @@ import torch
 import torchviz
 from PIL import Image
 from scenes import Scene, accumulator, chain, hook_everything, leaf, recorded, scene, silent
+from torch import nn
 
 import hookviz as hv
 from hookviz.picture.rasterizer import render_png
@@ -125,6 +126,15 @@ def test_a_figure_gives_its_graph_as_a_digraph_to_go_on_from(trace: hv.Trace) ->
         assert text in words.replace("\N{NO-BREAK SPACE}", " ")
     edges = [line for line in digraph.source.splitlines() if "->" in line]
     assert len(edges) == 4 and "note" not in trace.figure().digraph.source
+
+
+def test_the_digraph_of_a_network_frames_each_call_with_its_hooks() -> None:
+    net = nn.Sequential(nn.Linear(2, 2))
+    net[0].register_forward_hook(lambda *_: None)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    source = trace.figure().digraph.source
+    assert 'label="net Sequential"' in source and 'label="net.0 Linear\nforward ①' in source
 
 
 # -- content

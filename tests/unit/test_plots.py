@@ -54,6 +54,11 @@ def test_layers_stand_in_the_order_of_the_model_with_their_norms_and_lead_to_the
     assert [step.on for step in steps] == [name for name, _norm in plot.table]
 
 
+def test_shares_of_zeros_stand_between_0_and_1() -> None:
+    axes = train(1).plot("layers", measure="zeros").figure.axes[0]
+    assert axes.get_xlim() == pytest.approx((-0.02, 1.02))
+
+
 def test_a_gradient_is_plotted_as_hooks_left_it_and_without_what_was_in_grad_before() -> None:
     x = leaf(3.0, 4.0)
     x.register_hook(lambda grad: grad * 10)

@@ -1,5 +1,8 @@
 """Hooks that did not fire, or are easily taken for silent: what a trace keeps of them, and what the player says."""
 
+import re
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -122,6 +125,28 @@ def test_older_hooks_that_have_nothing_to_do_with_the_pass_are_no_findings() -> 
 
 
 # -- in the player
+
+
+class Branches(nn.Module):
+    """Has a branch that its forward leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.branch = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.used(x)
+
+
+def test_a_hook_in_a_module_that_was_not_called_follows_from_that_of_the_module() -> None:
+    net = Branches()
+    net.branch[0].register_forward_hook(lambda *_: None)
+    net.branch.register_forward_hook(lost)
+    with hv.record(net) as trace:
+        net(torch.ones(1, 2)).sum().backward()
+    [finding] = [finding for finding in trace.findings if finding.hooks]
+    assert [hook.on for hook in finding.hooks] == ["net.branch", "net.branch.0"]
+    assert re.search(r"For the same reason .* on net\.branch\.0 .*did not fire", finding.cause)
 
 
 def record_late_hook() -> hv.Trace:
