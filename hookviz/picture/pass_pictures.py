@@ -131,13 +131,15 @@ class _ViewArrows:
 def _connect_view(view: View) -> _ViewArrows:
     """Make the arrows between the boxes of ``view``."""
     arrows = _ViewArrows({}, {}, {})
+    between: dict[tuple[Member, Member], set[int]] = {}
     for box in view.boxes:
         for start, slot, end in view.list_edges(box):
             end_box = view.find_box(end)
             if isinstance(box, int) and isinstance(end_box, int):
                 arrows.single[start, slot] = Arrow(ids.edge_id(start, slot, end), _box_id(box), _box_id(end_box))
             elif end_box is not box:
-                arrow = Arrow(ids.bundle_id(_box_id(box), _box_id(end_box)), _box_id(box), _box_id(end_box))
-                arrows.bundles.setdefault(arrow.id, arrow)
-                arrows.starts.setdefault(arrow.id, set()).add(start)
+                between.setdefault((box, end_box), set()).add(start)
+    for (box, end_box), starts in between.items():
+        arrow = Arrow(ids.bundle_id(_box_id(box), _box_id(end_box)), _box_id(box), _box_id(end_box))
+        arrows.bundles[arrow.id], arrows.starts[arrow.id] = arrow, starts
     return arrows
