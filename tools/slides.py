@@ -91,7 +91,7 @@ def export_slides(slides: Any, language: str) -> str:
     exporter = SlidesExporter(  # type: ignore[no-untyped-call]
         template_name="deck", extra_template_basedirs=[str(DECK.parent)]
     )
-    exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
     slides.metadata["language"] = LANGUAGE_TAGS[language]
     html, _ = exporter.from_notebook_node(slides)
     return str(html)

@@ -12,6 +12,7 @@ from tools.lesson_pages import is_slide
 from tools.lessons import folder_of
 from tools.predictions import erase_results, find_graphs
 from tools.slide_cells import LINK, make_slides
+from tools.slides import export_slides
 
 LESSONS = [path for language in ("en", "zh") for path in sorted(folder_of(language).glob("[01]*.ipynb"))]
 LONG_PROSE = "It is a long story. " * 20
@@ -111,3 +112,9 @@ def test_a_question_shows_the_graph_without_the_answer() -> None:
     notebook = nbformat.v4.new_notebook(cells=[prose_cell("# Lesson"), question])
     slides = make_slides(notebook, graphs={question.id: "<b>"})
     assert [output.data for cell in slides.cells for output in cell.get("outputs", [])] == [{"text/html": "<b>"}]
+
+
+def test_no_heading_of_slides_or_notes_has_the_mark_of_a_link() -> None:
+    notebook = nbformat.v4.new_notebook(cells=[prose_cell("# Lesson"), prose_cell(f"## One\n\n{LONG_PROSE}")])
+    page = export_slides(make_slides(notebook), "en")
+    assert "<h2" in page and "¶" not in page
