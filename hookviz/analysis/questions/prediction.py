@@ -1,12 +1,12 @@
 """Make questions about what a hook or a node is about to do, with the answers that the trace holds."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from hookviz.analysis.questions.grading import Numbers, are_near
 from hookviz.support.messages import N_, _, join_list
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Part, Step, Values
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, Hook, Part, Step, Values
 from hookviz.trace.hook_facts import name_of_kind
 from hookviz.trace.sentences import format_hook_position, format_labelled_values, format_values, list_sent_gradients
 from hookviz.trace.values import as_tuple, flatten_numbers, format_number
@@ -229,8 +229,8 @@ def format_numbers(answer: Numbers) -> str:
 class _Choice(NamedTuple):
     """A hook, its target, and its next firing in the pass, or else its last; None if it does not run."""
 
-    hook: int
     on: str
+    hook: Hook
     step: Step | None
 
 
@@ -249,38 +249,43 @@ def _ask_next_hook(step: Step, steps: Sequence[Step]) -> Question | None:
             coming.setdefault((hook, other.on), other)
     if len(coming) < 2:
         return None  # a single hook that is left would be obvious
-    silent = _list_silent_hooks(step, ran, coming)
-    candidates: dict[tuple[int, str], Step | None] = {**coming, **dict(reversed(ran.items())), **silent}
-    choices = [_Choice(*key, other) for key, other in list(candidates.items())[:_MAX_CHOICES]]
+    firings = {**coming, **dict(reversed(ran.items()))}
+    choices = [_Choice(on, other.hook, other) for (_hook, on), other in firings.items() if other.hook is not None]
+    choices += _list_silent_hooks(step, {hook for hook, _on in firings})
+    del choices[_MAX_CHOICES:]
     right = choices[0]
-    choices.sort(key=lambda choice: (choice.on, choice.hook))
+    choices.sort(key=lambda choice: (choice.on, choice.hook.place, choice.hook.label))
     return {
         "text": _("Which hook runs next?"),
-        "choices": _label_choices(step, choices),
+        "choices": _label_choices(choices),
         "right": choices.index(right),
         "reasons": ["" if choice is right else _explain_wrong_choice(choice, step) for choice in choices],
     }
 
 
-def _list_silent_hooks(step: Step, *fired: Iterable[tuple[int, str]]) -> dict[tuple[int, str], None]:
-    """Hooks that were registered in the pass and did not run, as many as fit into the choices."""
-    ran = {hook for keys in fired for hook, _ignored in keys}
-    hooked = step.trace.hooked[step.pass_id :][:1]  # empty if only the forward ran
-    silent = islice((index for hooks in hooked for index in hooks if index not in ran), _MAX_CHOICES)
-    return {(index, step.trace.hook(index).on): None for index in silent}
+def _list_silent_hooks(step: Step, ran: Container[int]) -> Iterator[_Choice]:
+    """Yield hooks that were registered and do not run in the pass: on its graph, or anywhere else."""
+    trace = step.trace
+    for hooks in trace.hooked[step.pass_id :][:1]:  # empty if only the forward ran
+        for hook in (trace.hook(index) for index in hooks if index not in ran):
+            yield _Choice(hook.on, hook, None)
+    known = trace.lookup.unfired_rows_of_hooks.values()
+    for index, row in enumerate(trace.unfired_rows):
+        is_there = (row.since or 0) <= step.index and (row.until is None or step.index < row.until)
+        if is_there and index not in known:
+            hook = Hook(row.on, row.kind, row.source, "", 0, 1, row.flags, trace.distinguish_hook(row, row.on))
+            yield _Choice(row.on, hook, None)
 
 
-def _label_choices(step: Step, choices: list[_Choice]) -> list[str]:
+def _label_choices(choices: Sequence[_Choice]) -> list[str]:
     """A label for each choice: hook and target, and the kind of the hook if two labels would be equal."""
-    hooks = [choice.step.hook if choice.step else step.trace.hook(choice.hook) for choice in choices]
     fields = [
         {
-            "hook": f"{format_hook_position(hook.place)} {hook.label}",
+            "hook": f"{format_hook_position(choice.hook.place)} {choice.hook.label}",
             "on": choice.on,
-            "kind": name_of_kind(hook.kind),
+            "kind": name_of_kind(choice.hook.kind),
         }
-        for hook, choice in zip(hooks, choices, strict=True)
-        if hook is not None
+        for choice in choices
     ]
     labels: list[str] = [_("{hook} on {on}").format(hook=field["hook"], on=field["on"]) for field in fields]
     return (
