@@ -73,12 +73,12 @@ def test_the_reason_for_a_wrong_answer_names_its_origin() -> None:
 def test_a_hook_that_never_fires_is_among_the_choices() -> None:
     leaves = {name: leaf(2.0) for name in ("a", "b", "c", "other")}
     for tensor in leaves.values():
-        tensor.register_hook(silent)
+        tensor.register_hook(silent("look"))
     with hv.record(names=leaves) as trace:
         (leaves["a"] * leaves["b"] * leaves["c"]).backward()
     [question] = [question for question in questions_of(trace).values() if "choices" in question]
-    assert question["choices"] == [f"① silent on {name}" for name in leaves]
-    assert reason_for(question, "① silent on other") == "That hook does not run in this pass."
+    assert question["choices"] == [f"① look on {name}" for name in leaves]
+    assert reason_for(question, "① look on other") == "That hook does not run in this pass."
 
 
 def test_computing_with_the_old_gradient_is_recognised_as_a_mistake() -> None:
