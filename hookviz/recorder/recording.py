@@ -76,7 +76,7 @@ class Recording:
         ranks = followers.add(RankTracker(self.session, self.calls))
         self.condition = followers.add(StopCondition(self.session, options))
         self.passes = PassTracker(self.session, names, self.calls, ranks, followers)
-        followers.add(UnfiredHooks(self.passes, self.hook_ledger, self.optimizers))
+        followers.add(UnfiredHooks(self.passes, self.hook_ledger, self.optimizers, names))
 
     # -- a module is called; none of this may raise
 

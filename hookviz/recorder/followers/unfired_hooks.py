@@ -3,7 +3,7 @@
 Hooks on state_dict, load_state_dict and registration are followed by no recording.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -39,10 +39,12 @@ class UnfiredHooks(Follower):
     and optimizers in the caller's variables.
     """
 
-    def __init__(self, passes: PassTracker, ledger: HookLedger, optimizers: OptimizerTracker) -> None:
+    def __init__(
+        self, passes: PassTracker, ledger: HookLedger, optimizers: OptimizerTracker, names: Mapping[str, Any]
+    ) -> None:
         self.session, self.trace, self.calls, self.optimizers = passes.session, passes.trace, passes.calls, optimizers
         self.numbering, self.ledger, self.parameters = passes.numbering, ledger, ledger.parameters
-        self.firings = ledger.firings
+        self.firings, self._names = ledger.firings, names
         self._used_prefixes: dict[str, tuple[int, bool]] = {}
         """Path → the most passes of a parameter below it, and whether their graph is older than the recording."""
 
@@ -52,7 +54,8 @@ class UnfiredHooks(Follower):
             return
         self.firings.note_all()
         self._used_prefixes = self._collect_uses()
-        variables = variable_names.interesting_variables(variable_names.caller_frame())
+        found = variable_names.interesting_variables(variable_names.caller_frame())
+        variables = {**self._names, **found, **self._names}  # the user's names come first
         older = OlderHooks(self.calls.modules, self.parameters, variables, self._is_needed)
         shared = [*self._meet(older.dicts(self.optimizers.alive_optimizers(), bool(self.trace.roots)))]
         known = [*self.ledger.older.values(), *self.ledger.entries.values()]
