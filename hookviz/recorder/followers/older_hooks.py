@@ -51,7 +51,8 @@ class OlderHooks:
         for root in [*self._registry.given_models(), *self._models(has_passes), *self._called]:
             yield from self._dicts_of_model(root, visited)
         for name, tensor in variable_names.tensors_among(self._variables, with_modules=False).items():
-            if self._has_needed_hooks(tensor):
+            if id(tensor) not in visited and self._has_needed_hooks(tensor):
+                visited.add(id(tensor))
                 yield from _owned(tensor_hook_dicts(tensor, name, empty=True), tensor)
         named = ((name, one) for name, one in self._variables.items() if isinstance(one, torch.optim.Optimizer))
         for name, optimizer in chain(optimizers, named):
