@@ -261,6 +261,22 @@ def test_a_sigmoid_before_a_logarithm_is_not_flat(loss: Callable[[Tensor, Tensor
     assert list(trace.findings) == []
 
 
+def test_a_parameter_of_zeros_is_named_though_it_is_too_large_to_be_read() -> None:
+    class Gated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.outer, self.gate = nn.Linear(4, 2000), nn.Linear(2000, 1), nn.Parameter(torch.zeros(2000))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return cast("Tensor", self.outer(self.inner(x) * self.gate))
+
+    net = Gated()
+    with hv.record(net) as trace:
+        net(torch.randn(3, 4)).sum().backward()
+    [finding] = trace.findings
+    assert finding.kind == "zero" and finding.text.endswith("It multiplies by net.gate: all 0.")
+
+
 @pytest.mark.parametrize("function", [torch.sigmoid, torch.tanh, choose])
 def test_a_function_that_works_is_no_finding(function: Callable[[Tensor], Tensor]) -> None:
     assert find_saturated(function, 0.5) == []
