@@ -27,12 +27,12 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two processes per core: tests in a browser, and tests that start a process, wait most of their time.
+    """Three processes for two cores: tests in a browser, and tests that start a process, wait most of their time.
 
     One per core with ``--numprocesses logical``, for the quick tests, which do not wait.
     """
     cores = os.cpu_count() or 1
-    return cores if config.option.numprocesses == "logical" else min(8, 2 * max(2, cores))
+    return cores if config.option.numprocesses == "logical" else min(8, cores + max(2, cores) // 2)
 
 
 @pytest.hookimpl(optionalhook=True)
