@@ -55,7 +55,7 @@ def _find_boxes(scene: Scene, row: UnfiredRow) -> Iterator[Box | Parameter | Cal
 
 def _make_pin(trace: TraceData, box: Box | Parameter | CallBox, index: int) -> Pin:
     row = trace.unfired_rows[index]
-    name = trace.label_hook(row, row.on)
+    name = trace.hook_of_row(row, row.on).label
     if isinstance(box, CallBox):
         label = f"{_(HOOK_FACTS[row.kind].prefix)} {fit_on_line(name, MAX_CALL_LABEL)}"
     else:

@@ -79,7 +79,9 @@ def _hook_entries(trace: TraceData, views: Views, activity: PassActivity) -> Ite
             node, call = trace.rows[step].node, trace.rows[step].call
         group = _group_of(tree, node, call)
         on = trace.call(call) if call is not None and call in tree.calls else trace.name(node, row.output)
-        yield Entry("hook", trace.label_hook(row, on), on, -1, views.view_name(group), [] if step is None else [step])
+        yield Entry(
+            "hook", trace.hook_of_row(row, on).label, on, -1, views.view_name(group), [] if step is None else [step]
+        )
 
 
 def _group_of(tree: BoxTree, node: int | None, call: int | None) -> Group:

@@ -125,9 +125,9 @@ class NamedTables(TraceTables):
             self._labels = count, HookLabels(LabelledHook(one.source, one.held, one.owner_key) for one in rows)
         return self._labels[1].distinguish(LabelledHook(row.source, row.held, row.owner_key), on)
 
-    def label_hook(self, row: HookRow | UnfiredRow, on: str) -> str:
-        """Return the label of the hook of a row, which is on ``on``."""
-        return Hook(on, row.kind, row.source, "", 0, 1, row.flags, self.distinguish_hook(row, on)).label
+    def hook_of_row(self, row: HookRow | UnfiredRow, on: str) -> Hook:
+        """Return the hook of a row, which is on ``on``, whatever its place in its dict is."""
+        return Hook(on, row.kind, row.source, "", 0, 1, row.flags, self.distinguish_hook(row, on))
 
     def place(self, index: int, pass_id: int | None) -> HookPlace:
         """Return the place of a hook in its dict when a pass ran; among the hooks of all passes if that is None."""

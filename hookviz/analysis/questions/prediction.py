@@ -272,9 +272,8 @@ def _list_silent_hooks(step: Step, ran: Container[int]) -> Iterator[_Choice]:
     known = trace.lookup.unfired_rows_of_hooks.values()
     for index, row in enumerate(trace.unfired_rows):
         is_there = (row.since or 0) <= step.index and (row.until is None or step.index < row.until)
-        if is_there and not row.library and index not in known:
-            hook = Hook(row.on, row.kind, row.source, "", 0, 1, row.flags, trace.distinguish_hook(row, row.on))
-            yield _Choice(row.on, hook, None)
+        if is_there and row.on and not row.library and index not in known:
+            yield _Choice(row.on, trace.hook_of_row(row, row.on), None)
 
 
 def _label_choices(choices: Sequence[_Choice]) -> list[str]:

@@ -194,8 +194,7 @@ def _identify(row: UnfiredRow | HookRow) -> tuple[str, str, str | None, int | No
 
 
 def _make_hook(trace: TraceData, row: UnfiredRow | HookRow, on: str) -> Hook:
-    on = on or _describe_nameless(trace, row)
-    return Hook(on, row.kind, row.source, "", 0, 1, row.flags, trace.distinguish_hook(row, on))
+    return trace.hook_of_row(row, on or _describe_nameless(trace, row))
 
 
 def _describe_nameless(trace: TraceData, row: UnfiredRow | HookRow) -> str:
