@@ -17,6 +17,7 @@ NAMES = """
     Comparison Figure Finding Hook HookvizWarning Plot Step Trace Value WhatIf
     doctor draw hooks language load record render whatif
 """
+CALLBACKS = "FlightRecorder RecordSteps"
 COURSE = "Verdict check concept_test keep kept quiz report review"
 TESTING = "assert_gradients_reach assert_hooks_fire"
 
@@ -70,6 +71,13 @@ def test_names_of_the_package() -> None:
     assert set(hv.__all__) == list_attributes(hv) == set(NAMES.split())
     assert set(hookviz.testing.__all__) == set(TESTING.split())
     assert set(hookviz.course.__all__) == set(COURSE.split())
+
+
+@pytest.mark.slow
+def test_names_of_the_callbacks() -> None:
+    from hookviz.integrations import lightning, transformers
+
+    assert set(lightning.__all__) == set(transformers.__all__) == set(CALLBACKS.split())
 
 
 @pytest.mark.parametrize("kind", ATTRIBUTES)
