@@ -162,9 +162,8 @@ class PassStatistics:
     def users(self) -> dict[int, list[int]]:
         """Node → the nodes that take what it made, and that compute in this pass."""
         found: dict[int, list[int]] = {}
-        for (user, _slot), (end, _output) in self.trace.edges.items():
-            if user in self.compute_steps:
-                found.setdefault(end, []).append(user)
+        for user, _slot, end in self.trace.lookup.out_edges(self.compute_steps):
+            found.setdefault(end, []).append(user)
         return found
 
     def list_behind(self, node: int) -> set[int]:
