@@ -124,6 +124,20 @@ class Looped(nn.Module):
         return torch.stack(outputs)
 
 
+class Numbered(nn.Module):
+    """Equal layers, of which the first one has no number: ``conv``, ``conv2`` … ``conv7``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for number in range(1, 8):
+            self.add_module("conv" if number == 1 else f"conv{number}", nn.Linear(2, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for layer in self.children():
+            x = layer(x)
+        return x
+
+
 def encoder(count: int) -> nn.Module:
     layer = nn.TransformerEncoderLayer(8, 2, 8)
     return nn.TransformerEncoder(layer, count, enable_nested_tensor=False)
@@ -138,6 +152,7 @@ SEQUENCE = torch.ones(3, 2, 8)
 STACKED: dict[str, tuple[Callable[[], nn.Module], torch.Tensor, list[str]]] = {
     "layers": (lambda: with_hook(encoder(12), 2), SEQUENCE, ["layers 0 – 11 × 12"]),
     "a loop of two": (Looped, torch.ones(30, 1, 2), ["head × 30", "cell × 30"]),
+    "a first one without a number": (Numbered, torch.ones(2), ["conv 2 – 7 × 6"]),
     "unequal layers": (lambda: nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)), torch.ones(2), []),
 }
 

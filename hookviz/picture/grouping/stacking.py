@@ -3,6 +3,7 @@
 Where a module is called again and again with other nodes between, each round of the loop is a group.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -146,13 +147,18 @@ class _Level:
         assert group.call is not None
         return self._tree.trace.call_path(group.call)
 
-    def _numbered_path(self, group: Group) -> tuple[str, str]:
+    def _numbered_path(self, group: Group) -> tuple[str, str | None]:
         """Return the path without the number that equal siblings differ in, such as ``layers`` of ``layers.3``."""
         return _split_at_number(self._path(group))
 
-    def _numbered_name(self, group: Group) -> str:
-        """Return the path without the number at its end, such as ``net.block_`` of ``net.block_3``."""
-        return self._path(group).rstrip("0123456789")
+    def _numbered_name(self, group: Group) -> tuple[str, bool]:
+        """Return the path without the number at its end, such as ``net.block_`` of ``net.block_3``, and if it has one.
+
+        A ``conv`` beside ``conv2`` to ``conv6`` has none, and is no part of their stack, which has a range as its name.
+        """
+        path = self._path(group)
+        name = path.rstrip("0123456789")
+        return name, name != path
 
 
 def _index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
@@ -162,15 +168,15 @@ def _index_nodes(members: Iterable[Member]) -> Iterator[tuple[int, int]]:
             yield index, node
 
 
-def _split_at_number(path: str) -> tuple[str, str]:
-    """Return what is before and after the last number of a path; without a number, it is all before it.
+def _split_at_number(path: str) -> tuple[str, str | None]:
+    """Return what is before and after the last number of a path; without a number, the path and None.
 
     >>> _split_at_number("net.layers.3"), _split_at_number("blocks.12.attention"), _split_at_number("net.cell")
-    (('net.layers', ''), ('blocks', 'attention'), ('net.cell', ''))
+    (('net.layers', ''), ('blocks', 'attention'), ('net.cell', None))
     """
     parts = path.split(".")
-    at = next((index for index in reversed(range(len(parts))) if parts[index].isdecimal()), len(parts))
-    return ".".join(parts[:at]), ".".join(parts[at + 1 :])
+    at = next((index for index in reversed(range(len(parts))) if re.fullmatch("[0-9]+", parts[index])), None)
+    return (path, None) if at is None else (".".join(parts[:at]), ".".join(parts[at + 1 :]))
 
 
 # -- rounds of a loop
