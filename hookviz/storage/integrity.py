@@ -80,6 +80,8 @@ def _check_graph(trace: TraceData) -> Iterator[Place]:
         TopologicalSorter(next_nodes).prepare()
     except CycleError as error:
         yield "ops", error.args[1][0]
+    tensors = enumerate(trace.tensors)
+    yield from (("tensors", index) for index, row in tensors if row.leaf and row.node in next_nodes)
 
 
 def _check_saved(trace: TraceData) -> Iterator[Place]:

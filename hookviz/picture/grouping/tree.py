@@ -9,6 +9,7 @@ from hookviz.picture import element_ids as ids
 from hookviz.picture.repeated_calls import find_first_runs
 from hookviz.picture.visible_graph import VisibleGraph
 from hookviz.trace import TraceData
+from hookviz.trace.traversal import iter_enclosing_calls
 
 MAX_VISIBLE_BOXES = 40
 """The maximum number of boxes that a person can take in at once; a level with more of them is grouped."""
@@ -121,10 +122,9 @@ class BoxTree:
         """Put each node into the call that created it, and each call into the call in which it was made."""
         first_runs = find_first_runs(self.trace, self.pass_id, self.graph.frames)
         for call in sorted(self.graph.frames):
-            parent = self.trace.calls[first_runs.get(call, call)].parent
-            self.calls[call] = Group(
-                ids.box_id("call", call), "call", [], self.root if parent is None else self.calls[parent], call
-            )
+            around = iter_enclosing_calls(self.trace, self.trace.calls[first_runs.get(call, call)].parent)
+            parent = next((self.calls[outer] for outer in around if outer in self.calls), self.root)
+            self.calls[call] = Group(ids.box_id("call", call), "call", [], parent, call)
         for node in self.nodes:
             (self.calls[self.calls_of_nodes[node]] if node in self.calls_of_nodes else self.root).members.append(node)
         arrivals = self._order_by_arrival()
