@@ -179,16 +179,14 @@ def test_an_error_is_told_once_with_the_detectors_own_line_and_counts_as_wrong()
 
     def fail(patient: Patient) -> set[str]:
         calls.append(1)
-        with patient.net.stage1.mix.register_forward_hook(lambda module, args, output: output.view(7)):
+        with patient.net.head.register_forward_hook(lambda module, args, output: output.view(7)):
             if len(calls) % 2:
                 patient.net(patient.images)
         return set()
 
     reason = hand_in_detectors({"vanishing": fail}).reason
     assert "On 10 it failed. The first time: RuntimeError: " in reason
-    assert (
-        ": `with patient.net.stage1.mix.register_forward_hook(lambda module, args, output: output.view(7)):`." in reason
-    )
+    assert ": `with patient.net.head.register_forward_hook(lambda module, args, output: output.view(7)):`." in reason
     failed = re.search(r'First error: make_patient\("(.+?)"\), which has (.+?)\.', reason)
     assert failed and failed[2] == list_faults(find_in_trial(failed[1]))
     no_place = try_detector("leak", hooked(lambda patient: ["stage1", 3]), "test")
