@@ -2,14 +2,14 @@
 
 import random
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import torch
 
 from hookviz.course import engine
+from hookviz.course.judges import call_safely
 
 GRAPHS = 300
 """How many graphs a learner's part of the engine is compared on."""
@@ -27,28 +27,9 @@ class SmallEngine:
     def node(self, value: Any) -> Any:
         return value.grad_fn
 
-    def join(self, *values: Any) -> Any:
-        """The sum of many values as one node."""
-        return self.leaf(sum(value.data for value in values), lambda grad: (grad,) * len(values), values)
-
-
-class _Join(torch.autograd.Function):
-    """The sum of many tensors as one node."""
-
-    @staticmethod
-    def forward(ctx: Any, *values: torch.Tensor) -> Any:
-        ctx.count = len(values)
-        return sum(values)
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return (grad,) * ctx.count
-
 
 class TorchEngine:
     """Builds the same graphs with torch."""
-
-    join = _Join.apply
 
     def leaf(self, number: float) -> torch.Tensor:
         return torch.tensor(number, dtype=torch.float64, requires_grad=True)
@@ -71,8 +52,8 @@ def _scaled(given: Any, factor: float) -> Any:
 class Program:
     """A random graph with hooks on it: the seed alone determines it, for either engine."""
 
-    def __init__(self, engine: SmallEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> None:
-        self.engine, self.max_fan_in = engine, max_fan_in
+    def __init__(self, engine: SmallEngine | TorchEngine, seed: int) -> None:
+        self.engine = engine
         self.choose = random.Random(seed)
         self.log: list[Any] = []
         self.handles: list[Any] = []
@@ -85,9 +66,7 @@ class Program:
     def _compute(self) -> Any:
         """Compute a new value, mostly from recent ones, so that paths fork and join."""
         left, right = self.choose.choices(self.values[-self.choose.randint(1, 6) :], k=2)
-        kind = self.choose.choice(["add", "multiply", "relu", "join"][: 4 if self.max_fan_in > 2 else 3])
-        if kind == "join":
-            return self.engine.join(*self.choose.choices(self.values, k=self.choose.randint(3, self.max_fan_in)))
+        kind = self.choose.choice(["add", "multiply", "relu"])
         return left + right if kind == "add" else left * right if kind == "multiply" else left.relu()
 
     def run(self) -> list[Any]:
@@ -132,53 +111,38 @@ class Program:
         self.handles.append(home.register_prehook(observe) if kind == "pre" else home.register_hook(observe))
 
 
-def run_graph(engine: SmallEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> list[Any]:
-    return Program(engine, seed, max_fan_in).run()
-
-
 @cache
-def _log_of_torch(seed: int, max_fan_in: int) -> list[Any]:
-    return run_graph(TorchEngine(), seed, max_fan_in)
+def _log_of_torch(seed: int) -> list[Any]:
+    return Program(TorchEngine(), seed).run()
 
 
-@dataclass(frozen=True)
-class Failure:
-    """What a learner's part raised. Two errors are the same if they say the same, addresses apart."""
-
-    kind: str
-    text: str = field(compare=False)
-    said: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "said", re.sub(r"0x[0-9a-f]+", "", self.text))
+def find_disagreement(small: SmallEngine, seeds: range = range(GRAPHS)) -> list[Any] | str | None:
+    """The log or error of an engine for the first seed on which it differs from torch; None if it never does."""
+    return next((log for seed in seeds if (log := run_engine(small, seed)) != _log_of_torch(seed)), None)
 
 
-def find_disagreement(small: SmallEngine, seeds: range = range(GRAPHS), max_fan_in: int = 2) -> tuple[int, Any] | None:
-    """The first seed on which an engine differs from torch, and its log or failure; None if none differs."""
-    for seed in seeds:
-        log = log_or_error(small, seed, max_fan_in)
-        if log != _log_of_torch(seed, max_fan_in):
-            return seed, log
-    return None
-
-
-def log_or_error(small: SmallEngine, seed: int, max_fan_in: int = 2) -> list[Any] | Failure:
+def run_engine(small: SmallEngine, seed: int) -> list[Any] | str:
     """The log of a program, or what a learner's part raised."""
-    try:
-        return run_graph(small, seed, max_fan_in)
-    except (Exception, SystemExit) as error:  # a learner's part may raise anything
-        return Failure(type(error).__name__, f"{type(error).__name__}: {error}")
+    log, error = call_safely(lambda: Program(small, seed).run())
+    return error or log
 
 
-def recognise(small: SmallEngine, usual: dict[str, SmallEngine], seeds: range = range(120)) -> str | None:
-    """The name of the usual mistake that leaves the same logs as an engine."""
+def recognise(run: Callable[[Any, int], Any], part: Any, usual: Mapping[str, Any]) -> str | None:
+    """The name of the usual mistake for which ``run`` returns the same as for a learner's part, with every seed."""
     remaining = dict(usual)
-    for seed in seeds:
-        log = log_or_error(small, seed)
-        remaining = {name: mistaken for name, mistaken in remaining.items() if log_or_error(mistaken, seed) == log}
+    for seed in range(GRAPHS):
+        seen = _leave_out_addresses(run(part, seed))
+        remaining = {
+            name: mistaken for name, mistaken in remaining.items() if _leave_out_addresses(run(mistaken, seed)) == seen
+        }
         if not remaining:
             return None
     return next(iter(remaining))
+
+
+def _leave_out_addresses(seen: Any) -> Any:
+    """Two errors are the same if they say the same, addresses apart."""
+    return re.sub(r"0x[0-9a-f]+", "", seen) if isinstance(seen, str) else seen
 
 
 # Modules with hooks of four kinds
@@ -241,10 +205,6 @@ class _TorchModules:
 
     def number(self, value: Any) -> float:
         return float(value.item())
-
-
-def _read(number: Callable[[Any], float], value: Any) -> Any:
-    return [number(part) for part in value] if isinstance(value, tuple) else number(value)
 
 
 def run_module_program(seed: int, module_class: Any = None) -> list[Any]:
