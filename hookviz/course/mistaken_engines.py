@@ -211,32 +211,6 @@ def queues_each_part(value: Any, grad: float = 1.0) -> None:
             heappush(ready, target)
 
 
-def keeps_what_it_took(value: Any, grad: float = 1.0, buffer: dict[Any, Any] | None = None) -> None:
-    """Read a gradient in the buffer and leave it there."""
-    _run_with_buffer(value, grad, {} if buffer is None else buffer, removes_at_the_end=False)
-
-
-def empties_too_late(value: Any, grad: float = 1.0, buffer: dict[Any, Any] | None = None) -> None:
-    """Take a gradient out of the buffer only after its node has run."""
-    _run_with_buffer(value, grad, {} if buffer is None else buffer, removes_at_the_end=True)
-
-
-def _run_with_buffer(value: Any, grad: float, buffer: dict[Any, Any], removes_at_the_end: bool) -> None:
-    arrows = count_arrows(value.grad_fn)
-    buffer[value.grad_fn] = grad
-    ready = [value.grad_fn]
-    while ready:
-        node = heappop(ready)
-        sent = node.run(buffer[node])
-        if removes_at_the_end:
-            del buffer[node]
-        for target, part in zip(node.next_nodes, sent, strict=True):
-            buffer[target] = buffer.get(target, 0.0) + part
-            arrows[target] -= 1
-            if arrows[target] == 0:
-                heappush(ready, target)
-
-
 def stops_early(value: Any, grad: float = 1.0) -> None:
     value.grad_fn.run(grad)
 
