@@ -99,10 +99,10 @@ def ignore_rounding(judge: Judge) -> Judge:
     return judge_rounded
 
 
-def judge_letters(right: str, rules: Sequence[tuple[str, str, str]]) -> Judge:
+def judge_letters(right: str, rules: Mapping[str, Sequence[str]]) -> Judge:
     """Make a judge of an order, given as letters.
 
-    A rule is (the feedback for a usual mistake, two letters that are in the wrong order then). The rules fix the order.
+    ``rules`` maps the feedback for a usual mistake to pairs of letters, one of which is in the wrong order then.
     """
 
     def judge(answer: Any) -> Feedback:
@@ -110,10 +110,10 @@ def judge_letters(right: str, rules: Sequence[tuple[str, str, str]]) -> Judge:
         letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
         if sorted(letters) != sorted(right):
             return Feedback("letters")
-        for name, first, second in rules:
-            if letters.index(first) > letters.index(second):
+        for name, pairs in rules.items():
+            if any(letters.index(pair[0]) > letters.index(pair[1]) for pair in pairs):
                 return Feedback(name)
-        return Feedback("right")
+        return Feedback("right" if letters == right else "other")
 
     return judge
 

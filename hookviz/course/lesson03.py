@@ -36,8 +36,8 @@ class _ReluTwice(nn.Module):
 
 HOOK_ORDER = "ABDC"
 """The order of the hooks of a module: forward pre-hook, forward hook, full backward pre-hook, full backward hook."""
-ORDER_RULES = (("forward", "A", "B"), ("passes", "B", "D"), ("passes", "B", "C"), ("backward", "D", "C"))
-"""A usual mistake, and two letters that are in the wrong order then."""
+ORDER_RULES = {"forward": ["AB"], "passes": ["BD", "BC"], "backward": ["DC"]}
+"""A usual mistake → pairs of letters, one of which is in the wrong order then."""
 
 
 def _sum_net_result(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) -> float:
