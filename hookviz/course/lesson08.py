@@ -74,16 +74,6 @@ def _score_without_second_map() -> float:
     return net.scores()[0, 0].item()
 
 
-def _class_of_the_mark() -> float:
-    """The class that a network names which has learned to read marks, for a picture with the mark of a 7."""
-    return 7.0
-
-
-def _count_same_heat_maps() -> float:
-    """How many of eight heat maps of the sick network are the same as the first one."""
-    return 8.0
-
-
 _COMMON_FORMULAS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "right": _heat_map,
     "negative": lambda maps, grad: (grad.mean((2, 3), keepdim=True) * maps).sum(1),
@@ -220,8 +210,8 @@ JUDGES: dict[str, Judge] = {
     "08.1": judge_number(_weight_of_first_map, {8: "spread", -1: "second", 0.25: "share", 1: "score"}),
     "08.2": judge_number(_heat_at_the_bar, {-1: "negative", 1: "map", 2: "dash", -2: "first"}),
     "08.3": judge_number(_score_without_second_map, {1: "same", 0: "fell", -1: "first", 3: "twice"}),
-    "08.4": judge_number(_class_of_the_mark, {5: "digit", 12: "sum"}),
-    "08.5": judge_number(_count_same_heat_maps, {1: "different", 0: "itself", 7: "others"}),
+    "08.4": judge_number(lambda: 7.0, {5: "digit", 12: "sum"}),  # the class of the mark in the corner
+    "08.5": judge_number(lambda: 8.0, {1: "different", 0: "itself", 7: "others"}),  # all heat maps are the same
     "08.6": _judge_heat_map,
     "08.7": _judge_seen_gradient,
     "08.8": _judge_heat_function,
