@@ -4,7 +4,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -118,14 +118,25 @@ def judge_letters(right: str, rules: Mapping[str, Sequence[str]]) -> Judge:
     return judge
 
 
-def read_names(answer: Any) -> set[str] | None:
-    """Read names of a to e from ``"a, b"``, ``"A.grad"``, ``["a", "b"]`` or ``{"a"}``; None for any other answer."""
+def judge_word(words: Mapping[str, str]) -> Judge:
+    """Make a judge of a word: ``words`` maps each of the possible ones to its feedback.
+
+    ``"layer.weight.grad"`` is read as ``weight``.
+    """
+
+    def judge(answer: Any) -> Feedback:
+        text = answer.strip().lower() if isinstance(answer, str) else ""
+        return Feedback(words.get(text.removeprefix("layer.").removesuffix(".grad"), "form"))
+
+    return judge
+
+
+def read_names(answer: Any, known: Set[str]) -> set[str]:
+    """Read known names from ``"a, b"``, ``"A.grad"``, ``["a", "b"]`` or ``{"a"}``; empty for any other answer."""
     if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):
         answer = " ".join(answer)
-    if not isinstance(answer, str):
-        return None
-    words = set(re.findall(r"\w+", answer.lower().replace(".grad", ""))) - {"and"}
-    return words if words and words <= set("abcde") else None
+    words = set(re.findall(r"\w+", answer.lower().replace(".grad", ""))) - {"and"} if isinstance(answer, str) else set()
+    return words if words <= known else set()
 
 
 # Functions

@@ -29,10 +29,10 @@ def _square_gradient(passes: int = 1) -> float:
 
 def _judge_leaf_with_gradient(answer: Any) -> Feedback:
     """Judge the name of the leaf whose gradient is not 0 when ``d`` is 0."""
-    names = read_names(answer)
-    if names is None or len(names) > 1:
+    names = read_names(answer, set("abcde"))
+    if len(names) != 1:
         return Feedback("name")
-    name = names.pop()
+    [name] = names
     return Feedback("right" if name == "d" else name)
 
 

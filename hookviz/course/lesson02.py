@@ -17,6 +17,7 @@ from hookviz.course.judges import (
     check_tensor_hook,
     double,
     judge_number,
+    judge_word,
     lesson_gradients,
     times_hundred_in_place,
 )
@@ -53,12 +54,6 @@ def _gradient_of_leaf_behind_deleted_tensor() -> float:
     torch.autograd.backward(r)
     assert p.grad is not None
     return p.grad.item()
-
-
-def _judge_direction(answer: Any) -> Feedback:
-    """Judge the direction in which a weight can move if no number of its gradient is above 0."""
-    text = answer.strip().lower() if isinstance(answer, str) else ""
-    return Feedback({"up": "right", "down": "down", "both": "both"}.get(text, "form"))
 
 
 def _judge_clipping(answer: Any) -> Feedback:
@@ -141,7 +136,7 @@ JUDGES: dict[str, Judge] = {
         lambda: lesson_gradients({"d": [times_hundred_in_place]}, join=torch.add)["c"],
         {1: "alone", 4: "product", 400: "product", 0: "zero"},
     ),
-    "02.7": _judge_direction,
+    "02.7": judge_word({"up": "right", "down": "down", "both": "both"}),
     "02.8": _judge_clipping,
     "02.9": _judge_note,
 }

@@ -15,6 +15,7 @@ from hookviz.course.judges import (
     ignore_rounding,
     is_comparable,
     judge_number,
+    judge_word,
     list_tensors,
 )
 
@@ -80,12 +81,6 @@ def _stored_grad_output() -> float:
     torch.autograd.backward(nn.Sequential(double, double, double)(torch.tensor(1.0, requires_grad=True)))
     gradient: torch.Tensor = saved["grad_output"][0]
     return gradient.item()
-
-
-def _judge_largest_number(answer: Any) -> Feedback:
-    """Judge whether the stem of the network that does not learn is given numbers up to 16, or to more or less."""
-    text = answer.strip().lower() if isinstance(answer, str) else ""
-    return Feedback({"smaller": "right", "larger": "larger", "the same": "same", "same": "same"}.get(text, "form"))
 
 
 def _judge_output_list(answer: Any) -> Feedback:
@@ -238,7 +233,7 @@ JUDGES: dict[str, Judge] = {
     "06.2": ignore_rounding(judge_number(_stored_input_after_change, {1: "copy", 1.2: "step"})),
     "06.3": judge_number(_stored_grad_output, {1: "last", 2: "middle", 8: "sent"}),
     "06.4": _judge_smallest_number,
-    "06.5": _judge_largest_number,
+    "06.5": judge_word({"smaller": "right", "larger": "larger", "the same": "same", "same": "same"}),
     "06.6": _judge_output_list,
     "06.7": _judge_extraction,
 }

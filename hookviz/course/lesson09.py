@@ -16,6 +16,7 @@ from hookviz.course.judges import (
     call_safely,
     check_callable,
     judge_number,
+    read_names,
 )
 from hookviz.course.sick_net import BATCH, IMAGES_TO_LEARN_FROM, SickNet, read_digits
 
@@ -30,13 +31,8 @@ _UPDATED = 1e-12
 
 def _judge_parts_that_stand_still(answer: Any) -> Feedback:
     """Judge the names of the parts that training does not move."""
-    if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):
-        answer = " ".join(answer)
-    words = (
-        {word.strip("`'\".").lower() for word in answer.replace(",", " ").split()} if isinstance(answer, str) else set()
-    )
-    parts = words - {"and"}
-    if not parts or not parts <= _PARTS:
+    parts = read_names(answer, _PARTS)
+    if not parts:
         return Feedback("part_names")
     if parts == {"stem", "head"}:
         return Feedback("right")
