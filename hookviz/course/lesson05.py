@@ -4,11 +4,12 @@ import copy
 import inspect
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from hookviz.course.judges import Feedback, Judge, call_safely, check_callable, check_tensor_hook, judge_number
 from hookviz.course.sick_net import SickNet
@@ -93,14 +94,9 @@ def _judge_context_manager(answer: Any) -> Feedback:
         _, error = call_safely(run_block, manager, net)
         if error and not error.endswith(_ERROR_IN_BLOCK):
             return Feedback("raised", error)
-        inside = calls[:]
-        net(torch.ones(1))
-        stays = len(calls) > len(inside)
-        feedback = _judge_calls(net, inside, stays=stays, by_error=run_block is _run_failing_block)
+        feedback = _judge_calls(net, calls, others, by_error=run_block is _run_failing_block)
         if feedback.name != "right":
             return feedback
-        if not all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True)):
-            return Feedback("foreign")
         calls.clear()
     return Feedback("right")
 
@@ -119,15 +115,18 @@ def _run_failing_block(manager: AbstractContextManager[Any], net: Callable[..., 
         raise ValueError(_ERROR_IN_BLOCK)
 
 
-def _judge_calls(net: nn.Sequential, inside: list[Any], *, stays: bool, by_error: bool) -> Feedback:
-    """Judge the modules whose hooks fired ``inside`` the block, and whether a hook ``stays`` after it."""
+def _judge_calls(net: nn.Sequential, calls: list[Any], others: list[RemovableHandle], *, by_error: bool) -> Feedback:
+    """Judge whose hooks fired inside the block that has just ended, whether one stays, and whether all others stay."""
+    inside = calls[:]
+    net(torch.ones(1))
     if net in inside:
         return Feedback("whole")
     if inside != list(net):
         return Feedback("some" if inside else "never")
-    if stays:
+    if len(calls) > len(inside):
         return Feedback("error" if by_error else "stays")
-    return Feedback("right")
+    kept = all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True))
+    return Feedback("right" if kept else "foreign")
 
 
 def _judge_hook_factory(answer: Any) -> Feedback:
@@ -182,21 +181,14 @@ def _judge_one_group(group: Any, second_group: Any) -> Feedback:
         calls: list[Any] = []
         others = [layer.register_forward_hook(lambda *given: None) for layer in net]
         by_error = run_block is _run_failing_block
-        with ExitStack() as stack:
-            stack.callback(_remove_all, net)
-            _, error = call_safely(run_block, _Filled(manager, net, calls), net)
-            if error and not error.endswith(_ERROR_IN_BLOCK):
-                return Feedback("failed", error)
-            if by_error and not error:
-                return Feedback("swallows")
-            inside = calls[:]
-            net(torch.ones(1))
-            if inside != list(net):
-                return Feedback("some" if inside else "never")
-            if len(calls) > len(inside):
-                return Feedback("error" if by_error else "stays")
-            if not all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True)):
-                return Feedback("foreign")
+        _, error = call_safely(run_block, _Filled(manager, net, calls), net)
+        if error and not error.endswith(_ERROR_IN_BLOCK):
+            return Feedback("failed", error)
+        if by_error and not error:
+            return Feedback("swallows")
+        feedback = _judge_calls(net, calls, others, by_error=by_error)
+        if feedback.name != "right":
+            return feedback
     return Feedback("right")
 
 
@@ -213,11 +205,6 @@ class _Filled(AbstractContextManager[None]):
 
     def __exit__(self, *error: Any) -> bool | None:
         return bool(self._group.__exit__(*error))
-
-
-def _remove_all(net: nn.Sequential) -> None:
-    for layer in net:
-        layer._forward_hooks.clear()
 
 
 def _judge_two_groups(outer: Any, inner: Any) -> Feedback:
