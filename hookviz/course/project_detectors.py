@@ -12,8 +12,8 @@ from hookviz.course.answer_log import describe_answer
 from hookviz.course.detector_code import find_forbidden_name
 from hookviz.course.fault_draw import (
     DETECTOR_KINDS,
-    PLACES,
     PLACES_OF_KIND,
+    STAGES,
     Fault,
     draw_trial,
     name_patient,
@@ -157,7 +157,7 @@ def _run(detector: Detector, patient: Patient) -> tuple[set[str] | None, str]:
     places = [read_place(place) for place in given if place != ""]
     found = {place for place in places if place is not None}
     if None in places:
-        return None, project_texts()["trial.no_places"].format(given=describe_answer(answer), places=", ".join(PLACES))
+        return None, project_texts()["trial.no_places"].format(given=describe_answer(answer), places=", ".join(STAGES))
     return found, ""
 
 

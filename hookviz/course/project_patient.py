@@ -215,7 +215,7 @@ def build_patient(seed: str, faults: Iterable[Fault], *, is_twin: bool = False) 
         torch.manual_seed(NumberSource(f"{seed} weights").number() % 2**31)
         net = Network()
     images, labels = _images()
-    actions = Actions()
+    actions: Actions = {}
     left_out: set[int] = set()
     log: dict[str, list[float]] = {name: [] for name in STAGES}
     for fault in faults:
@@ -262,12 +262,8 @@ def read_seed(seed: int | str) -> str:
 # -- the faults
 
 
-class Actions(dict[tuple[str, str], Callable[..., Any]]):
-    """What the watchers of a stage do besides watching: (stage, watcher) → action."""
-
-    def find(self, stage: str, watcher: str) -> Callable[..., Any]:
-        """Return the action of a watcher; one that does nothing, if there is no fault."""
-        return self.get((stage, watcher), _do_nothing)
+Actions = dict[tuple[str, str], Callable[..., Any]]
+"""What the watchers of a stage do besides watching: (stage, watcher) → action."""
 
 
 def _do_nothing(*_: Any) -> None:
@@ -278,18 +274,21 @@ def _watch(net: Network, name: str, log: list[float], actions: Actions) -> None:
     """Register the watchers of a stage: the same number of hooks at the same places in each stage."""
     stage = net.stage(name)
 
+    def find(watcher: str) -> Callable[..., Any]:
+        return actions.get((name, watcher), _do_nothing)
+
     def write(module: nn.Module, args: Any, output: Tensor) -> Any:
         """Write what the stage returns into the log."""
         log.append(output.detach().mean().item())
-        return actions.find(name, "output")(module, args, output)
+        return find("output")(module, args, output)
 
     watched = copy.deepcopy(stage) if (name, "copy") in actions else stage
     watched.register_forward_hook(make_hook(write))
-    stage.mix.register_forward_hook(make_hook(actions.find(name, "mix")))
+    stage.mix.register_forward_hook(make_hook(find("mix")))
     if stage.mix.weight.requires_grad:
-        stage.mix.weight.register_hook(make_hook(actions.find(name, "weight")))
+        stage.mix.weight.register_hook(make_hook(find("weight")))
     if name != STAGES[0]:
-        stage.mix.register_full_backward_hook(make_hook(actions.find(name, "backward")))
+        stage.mix.register_full_backward_hook(make_hook(find("backward")))
 
 
 def _call_by_forward(net: Network, fault: Fault, actions: Actions) -> None:

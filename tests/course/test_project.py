@@ -16,9 +16,9 @@ from hookviz.course.course_tools import stand_still
 from hookviz.course.fault_draw import (
     COUNT,
     NAMED_BY_HOOKVIZ,
-    PLACES,
     PLACES_OF_KIND,
     READ_OFF,
+    STAGES,
     Fault,
     can_be_found,
     draw_faults,
@@ -90,7 +90,7 @@ def test_there_are_many_combinations_and_single_lines_read_off_at_most_one_fault
         assert len(kinds & NAMED_BY_HOOKVIZ) <= 1 and len(kinds & READ_OFF) <= 1
     counts = Counter(fault.kind for faults in patients for fault in faults)
     assert set(counts) == set(KINDS) and max(counts.values()) < 3.5 * min(counts.values())
-    assert {fault.place for faults in patients for fault in faults} == set(PLACES)
+    assert {fault.place for faults in patients for fault in faults} == set(STAGES)
 
 
 def test_recordings_name_only_the_kinds_that_are_noted() -> None:
@@ -215,7 +215,7 @@ def test_after_three_tries_the_next_letter_is_graded_and_never_before() -> None:
 def test_a_hint_counts_as_a_try_once_and_the_last_try_is_no_hint() -> None:
     patient = make_patient(3)
     first = hint(patient, 1)
-    faults = sorted(draw_faults("3"), key=lambda fault: PLACES.index(fault.place))
+    faults = sorted(draw_faults("3"), key=lambda fault: STAGES.index(fault.place))
     assert first.endswith(project_texts()[f"hint.{faults[0].kind}"]) and "tries left: 2" in first
     new_kernel()
     assert hint(patient, 1) == first and not hand_in(patient, fill(solve(3)[:1])).right

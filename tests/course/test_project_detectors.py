@@ -16,8 +16,8 @@ from hookviz.course.fault_draw import (
     DETECTOR_KINDS,
     HIDDEN_FROM_HOOKS,
     LOOK_ALIKES,
-    PLACES,
     PLACES_OF_KIND,
+    STAGES,
     Fault,
     can_be_found,
     draw_faults,
@@ -108,7 +108,7 @@ def test_whoever_says_nothing_or_everything_or_looks_the_faults_up_does_not_pass
         return [fault.place for fault in draw_faults(patient.seed) if fault.kind == "dead_units"]
 
     assert count("dead_units", hooked(lambda patient: set())) == (10, 10, 0, 0)
-    right, _, false, _ = count("dead_units", hooked(lambda patient: PLACES))
+    right, _, false, _ = count("dead_units", hooked(lambda patient: STAGES))
     assert (right, false) == (0, 20)
     assert count("dead_units", hooked(look_up))[0] < PASS_COUNT
 
