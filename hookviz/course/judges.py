@@ -198,14 +198,20 @@ def check_callable(answer: Any) -> Feedback | None:
     return Feedback("function_result", kind)
 
 
-def call_answer(function: Any, *given: Any) -> tuple[Any, Feedback | None]:
-    """Call the learner's function; return (result, feedback if it raises, returns None or changes its arguments)."""
+def call_function(function: Any, *given: Any) -> tuple[Any, Feedback | None]:
+    """Call what may be a function; return (result, feedback if it is none or raises)."""
     if fault := check_callable(function):
         return None, fault
-    copies = [tensor.clone() for tensor in list_tensors(given)]
     result, error = call_safely(function, *given)
-    if error:
-        return None, Feedback("raised", error)
+    return result, Feedback("raised", error) if error else None
+
+
+def call_answer(function: Any, *given: Any) -> tuple[Any, Feedback | None]:
+    """Call the learner's function; return (result, feedback if it raises, returns None or changes its arguments)."""
+    copies = [tensor.clone() for tensor in list_tensors(given)]
+    result, fault = call_function(function, *given)
+    if fault:
+        return None, fault
     if not all(map(torch.equal, list_tensors(given), copies)):
         return None, Feedback("in_place")
     return result, Feedback("nothing") if result is None else None

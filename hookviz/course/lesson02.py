@@ -12,8 +12,7 @@ from hookviz.course.judges import (
     Judge,
     add_two,
     as_float,
-    call_safely,
-    check_callable,
+    call_function,
     check_tensor_hook,
     double,
     judge_number,
@@ -62,9 +61,9 @@ def _judge_clipping(answer: Any) -> Feedback:
     fault = check_tensor_hook(answer, grad.clone())
     if fault:
         return fault
-    result, error = call_safely(answer, grad.clone())
-    if error:
-        return Feedback("raised", error)
+    result, fault = call_function(answer, grad.clone())
+    if fault:
+        return fault
     for bounds, name in (((-3, 3), "right"), ((None, 3), "one_side"), ((-3, None), "one_side"), ((0, 3), "positive")):
         if torch.equal(result, grad.clamp(*bounds)):
             return Feedback(name)
@@ -73,18 +72,14 @@ def _judge_clipping(answer: Any) -> Feedback:
 
 def _judge_note(answer: Any) -> Feedback:
     """Let the learner's function note the size of a gradient that is shared; judge log, pass and handle."""
-    if fault := check_callable(answer):
-        return fault
     a, d = (torch.tensor(numbers, requires_grad=True) for numbers in ([2.0, 2.0], [9.0, 9.0]))
     log: list[Any] = []
-    handle, error = call_safely(answer, d, log)
+    handle, fault = call_function(answer, d, log)
     if log:
         return Feedback("early")
-    if not error:
-        _, error = call_safely(torch.autograd.backward, a * 3 + d, torch.tensor([2.0, -5.0]))
-    if error:
-        return Feedback("raised", error)
-    if fault := _judge_log(log):
+    if not fault:
+        _, fault = call_function(torch.autograd.backward, a * 3 + d, torch.tensor([2.0, -5.0]))
+    if fault := fault or _judge_log(log):
         return fault
     if a.grad is None or a.grad.tolist() != [6, -15]:
         return Feedback("shared")

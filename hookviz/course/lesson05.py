@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.course.judges import Feedback, Judge, call_safely, check_callable, check_tensor_hook, judge_number
+from hookviz.course.judges import Feedback, Judge, call_function, call_safely, check_tensor_hook, judge_number
 from hookviz.course.sick_net import SickNet
 
 
@@ -75,8 +75,6 @@ def _judge_causes(answer: Any) -> Feedback:
 
 def _judge_context_manager(answer: Any) -> Feedback:
     """Enter and leave the learner's context manager, once normally and once with an error."""
-    if fault := check_callable(answer):
-        return fault
     net, calls = _make_net(), []
     others = [layer.register_forward_hook(lambda *given: None) for layer in net]
 
@@ -84,9 +82,9 @@ def _judge_context_manager(answer: Any) -> Feedback:
         calls.append(module)
 
     for run_block in (_run_block, _run_failing_block):
-        manager, error = call_safely(answer, net, hook)
-        if error:
-            return Feedback("raised", error)
+        manager, fault = call_function(answer, net, hook)
+        if fault:
+            return fault
         if inspect.isgenerator(manager):
             return Feedback("generator")
         if not isinstance(manager, AbstractContextManager):
@@ -131,21 +129,20 @@ def _judge_calls(net: nn.Sequential, calls: list[Any], others: list[RemovableHan
 
 def _judge_hook_factory(answer: Any) -> Feedback:
     """Make three hooks with the learner's function, and then run them."""
-    if fault := check_callable(answer):
-        return fault
-    factors = (2, 3, 4)
-    made = [call_safely(answer, factor) for factor in factors]
-    error = next((error for _, error in made if error), "")
-    if error:
-        return Feedback("raised", error)
-    if all(hook is None for hook, _ in made):
+    factors, hooks = (2, 3, 4), []
+    for factor in factors:
+        hook, fault = call_function(answer, factor)
+        if fault:
+            return fault
+        hooks.append(hook)
+    if all(hook is None for hook in hooks):
         return Feedback("no_return")
-    if not all(callable(hook) for hook, _ in made):
+    if not all(map(callable, hooks)):
         return Feedback("no_hook")
-    fault = next((fault for hook, _ in made if (fault := check_tensor_hook(hook, torch.tensor(1.0)))), None)
+    fault = next((fault for hook in hooks if (fault := check_tensor_hook(hook, torch.tensor(1.0)))), None)
     if fault is not None:
         return fault
-    results = [hook(torch.tensor(10.0)).item() for hook, _ in made]
+    results = [hook(torch.tensor(10.0)).item() for hook in hooks]
     if results == [10.0 * factor for factor in factors]:
         return Feedback("right")
     return Feedback("same" if len(set(results)) == 1 else "other")
@@ -153,24 +150,22 @@ def _judge_hook_factory(answer: Any) -> Feedback:
 
 def _judge_hook_group(answer: Any) -> Feedback:
     """Use groups that the learner's class makes: alone, with an error in the block, and one inside another."""
-    if fault := check_callable(answer):
-        return fault
     for judge in (_judge_one_group, _judge_two_groups):
         groups = []
         for _ in range(2):
-            group, error = call_safely(answer)
-            if error:
-                return Feedback("raised", error)
+            group, fault = call_function(answer)
+            if fault:
+                return fault
             if not isinstance(group, AbstractContextManager):
                 return Feedback("no_manager")
             if not callable(getattr(group, "add", None)):
                 return Feedback("no_add")
             groups.append(group)
-        fault, error = call_safely(judge, *groups)
+        feedback, error = call_safely(judge, *groups)
         if error:
             return Feedback("failed", error)
-        if fault.name != "right":
-            return Feedback(fault.name, fault.detail)
+        if feedback.name != "right":
+            return Feedback(feedback.name, feedback.detail)
     return Feedback("right")
 
 

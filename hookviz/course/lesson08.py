@@ -10,6 +10,7 @@ from hookviz.course.judges import (
     Feedback,
     Judge,
     call_answer,
+    call_function,
     call_safely,
     check_callable,
     check_parameters,
@@ -162,15 +163,11 @@ _NORM_CLASSES = torch.tensor([0, 1])
 
 def _judge_heat_function(answer: Any) -> Feedback:
     """Call the learner's function in the middle of a training, and again in ``no_grad``."""
-    if fault := check_callable(answer):
-        return fault
     net = _NormNet().train()
     for parameter in net.parameters():
         parameter.grad = torch.ones_like(parameter)
-    heat, error = call_safely(answer, net, net.norm, _NORM_PICTURES.clone(), _NORM_CLASSES)
-    if error:
-        return Feedback("raised", error)
-    return _judge_norm_heat(heat) or _judge_side_effects(net) or _judge_in_no_grad(answer)
+    heat, fault = call_function(answer, net, net.norm, _NORM_PICTURES.clone(), _NORM_CLASSES)
+    return fault or _judge_norm_heat(heat) or _judge_side_effects(net) or _judge_in_no_grad(answer)
 
 
 def _judge_norm_heat(heat: Any) -> Feedback | None:

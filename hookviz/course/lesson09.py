@@ -13,8 +13,8 @@ from hookviz.course.judges import (
     Feedback,
     Judge,
     as_float,
+    call_function,
     call_safely,
-    check_callable,
     judge_number,
     read_names,
 )
@@ -52,16 +52,14 @@ def _images() -> Tensor:
 
 def _make_net(answer: Any) -> tuple[Any, Feedback | None]:
     """Make a network of the learner's class and call it; return (network, feedback if that fails)."""
-    if fault := check_callable(answer):
+    net, fault = call_function(answer)
+    if fault:
         return None, fault
-    net, error = call_safely(answer)
-    if error:
-        return None, Feedback("raised", error)
     if not isinstance(net, SickNet):
         return None, Feedback("no_net")
-    scores, error = call_safely(net, _images())
-    if error:
-        return None, Feedback("raised", error)
+    scores, fault = call_function(net, _images())
+    if fault:
+        return None, fault
     if not isinstance(scores, Tensor) or scores.shape != (BATCH, 10):
         return None, Feedback("scores")
     return net, None
@@ -118,13 +116,11 @@ def _judge_forward(answer: Any) -> Feedback:
 
 def _judge_training(answer: Any) -> Feedback:
     """Train a network for an epoch with the learner's function, and compare with the losses that should come out."""
-    if fault := check_callable(answer):
-        return fault
     net, expected = cures.Unhooked(), cures.Unhooked()
     before = [parameter.detach().clone() for parameter in net.parameters()]
-    losses, error = call_safely(answer, net, 1)
-    if error:
-        return Feedback("raised", error)
+    losses, fault = call_function(answer, net, 1)
+    if fault:
+        return fault
     moved = [bool((new - old).norm() > _UPDATED) for new, old in zip(net.parameters(), before, strict=True)]
     if not any(moved):
         return Feedback("nothing_moves")
@@ -165,8 +161,6 @@ def _train_rest(net: Any) -> None:
 
 def _judge_stand_still(answer: Any) -> Feedback:
     """Give the learner's function a network and a training, and judge the names; then a training that raises."""
-    if fault := check_callable(answer):
-        return fault
     calls: list[Any] = []
 
     def training(net: Any) -> None:
@@ -174,9 +168,9 @@ def _judge_stand_still(answer: Any) -> Feedback:
         _train_rest(net)
 
     hooks_before = _count_global_step_hooks()
-    names, error = call_safely(answer, _Rest(), training)
-    if error:
-        return Feedback("raised", error)
+    names, fault = call_function(answer, _Rest(), training)
+    if fault:
+        return fault
     if len(calls) != 1:
         return Feedback("calls", str(len(calls)))
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
