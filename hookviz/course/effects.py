@@ -30,9 +30,9 @@ def _accuracy(net: nn.Module) -> float:
     return round(100 * measure_accuracy(net), 1)
 
 
-def _step_by_step(make: type[SickNet], training: Callable[..., object], seed: int, **options: float) -> float:
+def _step_by_step(make: type[SickNet], training: Callable[..., object], seed: int) -> float:
     net = make(seed)
-    training(net, **options)
+    training(net)
     return _accuracy(net)
 
 
