@@ -5,7 +5,7 @@ from typing import Any
 
 from hookviz.course import engine, mistaken_engines
 from hookviz.course.judges import Feedback, call_safely, check_callable
-from hookviz.course.random_graphs import GRAPHS, KINDS, recognise, run_module_program
+from hookviz.course.random_graphs import GRAPHS, REGISTER, recognise, run_module_program
 
 _MODULE_MISTAKES = {
     "pre_lost": mistaken_engines.LosesForwardPreHooks,
@@ -80,7 +80,7 @@ def _explain_ends(answer: Any) -> Feedback | None:
 
 
 def _explain_module(log: list[Any], expected: list[Any]) -> Feedback:
-    missing = [kind for kind in KINDS if _count(log, kind) < _count(expected, kind)]
+    missing = [kind for kind in REGISTER if _count(log, kind) < _count(expected, kind)]
     if missing:
         return Feedback("missing", f"{missing[0]}_hooks")
     if [entry[:2] for entry in log[:-1]] != [entry[:2] for entry in expected[:-1]]:

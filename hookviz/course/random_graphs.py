@@ -18,18 +18,53 @@ GRAPHS = 300
 class SmallEngine:
     """Builds graphs with the engine of the lesson, some of whose parts may be a learner's."""
 
-    def __init__(self, node: Any = None, value: Any = None, backward: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, node: Any = None, value: Any = None, backward: Callable[..., Any] | None = None, module: Any = None
+    ) -> None:
         self.leaf: Any = value or engine.Value
         if node is not None:
             self.leaf = type("Value", (self.leaf,), {"node_class": node})
         self.backward = backward or engine.backward
+        self.module_class = module or engine.Module
 
     def node(self, value: Any) -> Any:
         return value.grad_fn
 
+    def module(self, factor: Any) -> Any:
+        """A module that multiplies by ``factor``."""
+        return self.module_class(lambda x: x * factor)
+
+    def register(self, module: Any, kind: str, hook: Callable[..., Any]) -> None:
+        engine.register(getattr(module, f"{kind}_hooks"), hook)
+
+    def number(self, value: Any) -> float:
+        return float(getattr(value, "data", value))
+
+
+REGISTER = {
+    "forward_pre": "register_forward_pre_hook",
+    "forward": "register_forward_hook",
+    "backward_pre": "register_full_backward_pre_hook",
+    "backward": "register_full_backward_hook",
+}
+"""Kind of module hook, as it appears in the log → torch's method that registers it."""
+
+
+class _Scale(torch.nn.Module):
+    """Multiplies by a parameter, as the function of the small module does."""
+
+    def __init__(self, factor: torch.Tensor) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor
+
 
 class TorchEngine:
     """Builds the same graphs with torch."""
+
+    module = _Scale
 
     def leaf(self, number: float) -> torch.Tensor:
         return torch.tensor(number, dtype=torch.float64, requires_grad=True)
@@ -39,6 +74,12 @@ class TorchEngine:
 
     def node(self, tensor: torch.Tensor) -> Any:
         return torch.autograd.graph.get_gradient_edge(tensor).node
+
+    def register(self, module: torch.nn.Module, kind: str, hook: Callable[..., Any]) -> None:
+        getattr(module, REGISTER[kind])(hook)
+
+    def number(self, value: torch.Tensor) -> float:
+        return float(value.item())
 
 
 def _numbers(given: Any) -> Any:
@@ -147,69 +188,10 @@ def _leave_out_addresses(seen: Any) -> Any:
 
 # Modules with hooks of four kinds
 
-KINDS = ("forward_pre", "forward", "backward_pre", "backward")
-"""The kinds of module hooks, as they appear in the log."""
-REGISTER = {
-    "forward_pre": "register_forward_pre_hook",
-    "forward": "register_forward_hook",
-    "backward_pre": "register_full_backward_pre_hook",
-    "backward": "register_full_backward_hook",
-}
-
-
-class _Scale(torch.nn.Module):
-    """Multiplies by a parameter, as the function of the small module does."""
-
-    def __init__(self, factor: torch.Tensor) -> None:
-        super().__init__()
-        self.factor = factor
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.factor
-
-
-class _SmallModules:
-    """Runs the program of ``run_module_program`` with the engine of the lesson."""
-
-    def __init__(self, module_class: Any) -> None:
-        self.module_class = module_class
-
-    def leaf(self, number: float) -> Any:
-        return engine.Value(number)
-
-    def module(self, factor: Any) -> Any:
-        return self.module_class(lambda x: x * factor)
-
-    def register(self, module: Any, kind: str, hook: Callable[..., Any]) -> None:
-        engine.register(getattr(module, f"{kind}_hooks"), hook)
-
-    def backward(self, value: Any) -> None:
-        engine.backward(value)
-
-    def number(self, value: Any) -> float:
-        return float(getattr(value, "data", value))
-
-
-class _TorchModules:
-    def leaf(self, number: float) -> Any:
-        return torch.tensor(number, dtype=torch.float64, requires_grad=True)
-
-    def module(self, factor: Any) -> Any:
-        return _Scale(factor)
-
-    def register(self, module: Any, kind: str, hook: Callable[..., Any]) -> None:
-        getattr(module, REGISTER[kind])(hook)
-
-    def backward(self, value: Any) -> None:
-        value.backward()
-
-    def number(self, value: Any) -> float:
-        return float(value.item())
-
 
 def run_module_program(seed: int, module_class: Any = None) -> list[Any]:
     """Run a chain with a module that has random hooks, on torch or with the class of a small module; return the log."""
-    run: Any = _TorchModules() if module_class is None else _SmallModules(module_class)
+    run: Any = TorchEngine() if module_class is None else SmallEngine(module=module_class)
     choose, log = random.Random(seed), []
     x, factor, after = (run.leaf(choose.uniform(0.5, 2)) for _ in range(3))
     module = run.module(factor)
@@ -233,8 +215,8 @@ def run_module_program(seed: int, module_class: Any = None) -> list[Any]:
         run.register(module, kind, hook)
 
     for number in range(choose.randint(1, 6)):
-        add_hook(choose.choice(KINDS), number)
+        add_hook(choose.choice([*REGISTER]), number)
     output = module(x) * after
-    run.backward(output)
+    run.backward(output, 1.0)
     log.append(("numbers", run.number(output), run.number(x.grad), run.number(factor.grad)))
     return log
