@@ -3,7 +3,7 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.course import answer_log, project, report
+from hookviz.course import project, report
 from hookviz.course.course_tools import stand_still
 from hookviz.course.fault_draw import (
     COUNT,
@@ -35,20 +35,7 @@ RARE = 5
 Findings = list[Finding]
 
 
-def new_kernel() -> None:
-    """Forget what a kernel forgets when it is restarted."""
-    state: tuple[Any, ...] = (answer_log._attempts, answer_log._merged)
-    for part in state:
-        part.clear()
-
-
-@pytest.fixture(autouse=True)
-def new_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Begin without hints, tries and verdicts, as a new kernel does in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    new_kernel()
-    yield
-    new_kernel()
+pytestmark = pytest.mark.usefixtures("new_session")
 
 
 def solve(seed: int | str) -> Findings:
@@ -174,7 +161,9 @@ def test_each_of_the_places_of_a_shared_layer_is_right_once() -> None:
     assert [len(grade_findings([fault], findings).right) for findings in (both[:1], both[1:], both)] == [1, 1, 1]
 
 
-def test_the_best_of_three_tries_counts_and_each_verdict_is_about_its_own_findings() -> None:
+def test_the_best_of_three_tries_counts_and_each_verdict_is_about_its_own_findings(
+    new_kernel: Callable[[], None],
+) -> None:
     patient, (one, two, three) = make_patient(4), solve(4)
     counted = "Counted, your best try: 2 of 3. You pass."
     one_right = "Right: 1 of 3. Counted, your best try: 1 of 3. You pass with two. Tries left: 2."
@@ -197,7 +186,7 @@ WRONG: list[Findings] = [fill([Finding("norm_in_eval", f"stage{number}")]) for n
 """Findings of which none is right for patient 5."""
 
 
-def test_after_three_tries_the_next_letter_is_graded_and_never_before() -> None:
+def test_after_three_tries_the_next_letter_is_graded_and_never_before(new_kernel: Callable[[], None]) -> None:
     verdict = hand_in(make_patient("5b"), solve("5b"))
     assert not verdict.right and "5b is graded only when the 3 tries of 5 are used up" in verdict.reason
     with pytest.raises(ValueError, match="5b is graded only when"):
@@ -212,7 +201,7 @@ def test_after_three_tries_the_next_letter_is_graded_and_never_before() -> None:
     assert report("answers.json").exercises["project.5"]["score"] == 0
 
 
-def test_a_hint_counts_as_a_try_once_and_the_last_try_is_no_hint() -> None:
+def test_a_hint_counts_as_a_try_once_and_the_last_try_is_no_hint(new_kernel: Callable[[], None]) -> None:
     patient = make_patient(3)
     first = hint(patient, 1)
     faults = sorted(draw_faults("3"), key=lambda fault: STAGES.index(fault.place))

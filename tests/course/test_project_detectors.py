@@ -28,10 +28,8 @@ from hookviz.course.project import Patient, hand_in, hand_in_detectors, hint, ma
 from hookviz.course.project_detectors import PASS_COUNT, try_detector
 from hookviz.course.project_reasons import list_faults
 from tests.course.detectives import DETECTIVES, find_dead_units, find_frozen, find_vanishing
-from tests.course.test_project import new_session
 
-__all__ = ["new_session"]  # the fixture
-
+pytestmark = pytest.mark.usefixtures("new_session")
 KINDS = sorted(PLACES_OF_KIND)
 Detector = Callable[[Patient], Any]
 
