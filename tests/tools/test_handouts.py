@@ -79,8 +79,3 @@ def test_the_page_for_lecturers_links_to_every_handout_and_the_longest_print_on_
     printed = handouts.print_pages([pages[0], longest], browser)
     sides = [len(re.findall(rb"/Type\s*/Page\b", path.read_bytes())) for path in printed]
     assert sides[0] == 1 and sides[1] <= 2
-
-
-def test_unknown_lesson_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    assert handouts.main(["99"]) == 1
-    assert "There is no lesson with one of these numbers: 99. There are 01, " in capsys.readouterr().err
