@@ -8,8 +8,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from hookviz.course import course_tools
 from hookviz.course.sick_net import SickNet, read_digits, train
-from tests.course.answers.common import changed, raises
+from tests.course.answers.common import changed_tool, raises
 
 # The cures
 
@@ -88,24 +89,8 @@ def trains(part: str = "", momentum: float = 0.9, steps: bool = True, result: An
 # Instruments
 
 
-STAND_STILL = """
-from torch import equal
-from torch.optim.optimizer import register_optimizer_step_post_hook
-
-def stand_still(net, training):
-    before = {name: parameter.detach().clone() for name, parameter in net.named_parameters()}
-    moved = set()
-
-    def compare(optimizer, args, kwargs):
-        moved.update(name for name, now in net.named_parameters() if not equal(now, before[name]))
-
-    with register_optimizer_step_post_hook(compare):
-        training(net)
-    return [name for name in before if name not in moved]
-"""
 TRAIN = "with register_optimizer_step_post_hook(compare):\n        training(net)"
-changed_tool = partial(changed, STAND_STILL, "stand_still")
-stand_still = changed_tool()
+stand_still = partial(changed_tool, course_tools.stand_still)
 
 
 RIGHT: dict[str, Any] = {
@@ -114,7 +99,7 @@ RIGHT: dict[str, Any] = {
     "09.3": repaired(),
     "09.4": 0,
     "09.5": trains(),
-    "09.6": stand_still,
+    "09.6": course_tools.stand_still,
 }
 WRONG: dict[str, list[Any]] = {
     "09.1": ["stem", "head", "stem, body, neck, head", "body", "legs"],
@@ -140,17 +125,22 @@ WRONG: dict[str, list[Any]] = {
     "09.4": [86, 7, "a little"],
     "09.5": [train, trains(steps=False), trains(result=[1.0]), trains(momentum=0.0), raises],
     "09.6": [
-        changed_tool(("if name not in moved", "if name in moved")),
-        changed_tool((TRAIN, "training(net)\n    compare(None, (), {})")),
-        changed_tool(
+        stand_still(("if name not in moved", "if name in moved")),
+        stand_still((TRAIN, "training(net)\n    compare(None, (), {})")),
+        stand_still(
             ("for name in before if name not in moved", "for name, p in net.named_parameters() if p.grad is None")
         ),
-        changed_tool(
-            ("not equal(now, before[name])", 'any(now is one for one in optimizer.param_groups[0]["params"])'),
+        stand_still(
+            (
+                "not torch.equal(parameter, before[name])",
+                'any(parameter is one for one in optimizer.param_groups[0]["params"])',
+            ),
         ),
-        lambda net, training: stand_still(net, training)[::-1],
-        changed_tool(("moved = set()", "moved = set()\n    register_optimizer_step_post_hook(lambda *given: None)")),
-        changed_tool((TRAIN, f"training(net)\n    {TRAIN}")),
+        lambda net, training: course_tools.stand_still(net, training)[::-1],
+        stand_still(
+            ("moved: set[str] = set()", "moved = set()\n    register_optimizer_step_post_hook(lambda *given: None)")
+        ),
+        stand_still((TRAIN, f"training(net)\n    {TRAIN}")),
         lambda net, training: training(net),
         lambda net, training: training(net) or ["a"],
     ],
