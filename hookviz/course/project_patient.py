@@ -154,12 +154,12 @@ class Patient:
 
     def accuracy(self) -> float:
         """Return the share of 1,197 other images whose digit the network reads right, in evaluation mode."""
-        images, labels = _other_images()
+        images, labels = _images()
         self.net.eval()
         with torch.no_grad():
-            guesses = self.net(images).argmax(1)
+            guesses = self.net(images[BATCH:]).argmax(1)
         self.net.train()
-        return (guesses == labels).float().mean().item()
+        return (guesses == labels[BATCH:]).float().mean().item()
 
     def __repr__(self) -> str:
         return project_texts()["twin" if self.is_twin else "patient"].format(seed=self.seed, stages=len(STAGES))
@@ -228,25 +228,14 @@ def build_patient(seed: str, faults: Iterable[Fault], *, is_twin: bool = False) 
     _own_hooks.append(RemovableHandle.next_id - before)
     trained = [parameter for parameter in net.parameters() if id(parameter) not in left_out]
     optimizer = torch.optim.SGD(trained, lr=0.05, momentum=0.9)
-    return Patient(seed, net, optimizer, images, labels, log, is_twin)
+    return Patient(seed, net, optimizer, images[:BATCH], labels[:BATCH], log, is_twin)
 
 
 @cache
-def _all_images() -> tuple[Tensor, Tensor]:
-    """Images of (1797, 64) numbers from 0 to 1, and labels."""
+def _images() -> tuple[Tensor, Tensor]:
+    """Images of (1797, 64) numbers from 0 to 1, and labels; a patient has the first 600 of them."""
     images, labels = read_digits()
     return images.flatten(1) / 16, labels
-
-
-def _images() -> tuple[Tensor, Tensor]:
-    """The images to learn from."""
-    images, labels = _all_images()
-    return images[:BATCH], labels[:BATCH]
-
-
-def _other_images() -> tuple[Tensor, Tensor]:
-    images, labels = _all_images()
-    return images[BATCH:], labels[BATCH:]
 
 
 def read_seed(seed: int | str) -> str:
