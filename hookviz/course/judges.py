@@ -30,7 +30,6 @@ CREDIT_FOR_ROUNDED = 0.5
 
 Judge = Callable[[Any], Feedback]
 Grad = torch.Tensor
-Grads = dict[str, float]
 
 
 # The graph of the first lessons
@@ -55,7 +54,7 @@ def times_hundred_in_place(grad: Grad) -> None:
 
 def lesson_gradients(
     hooks: Mapping[str, Sequence[Callable[[Grad], Any]]], seed: float = 1.0, join: Callable[..., Any] = torch.mul
-) -> Grads:
+) -> dict[str, float]:
     """Compute the gradients of a to e in the lessons' graph, with ``hooks`` (name of a tensor → its hooks)."""
     a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
     c = a * b
@@ -223,10 +222,16 @@ def check_parameters(function: Any, *given: Any) -> Feedback | None:
     return Feedback("parameters") if callable(function) and error.startswith("TypeError") else None
 
 
+def call_hook(hook: Any, *given: Any) -> tuple[Any, Feedback | None]:
+    """As ``call_answer``, for a hook: there is feedback also if it takes another number of arguments."""
+    fault = check_parameters(hook, *given)
+    return (None, fault) if fault else call_answer(hook, *given)
+
+
 def call_backward_hook(hook: Any, *given: Any) -> tuple[Any, Feedback | None]:
     """Call a full backward hook; return (its tuple, feedback if that cannot replace ``grad_input``)."""
-    result, fault = call_answer(hook, *given)
-    if fault := check_parameters(hook, *given) or fault:
+    result, fault = call_hook(hook, *given)
+    if fault:
         return None, fault
     if not isinstance(result, tuple):
         return None, Feedback("bare")

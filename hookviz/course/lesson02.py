@@ -8,7 +8,6 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.course.judges import (
     Feedback,
     Grad,
-    Grads,
     Judge,
     add_two,
     as_float,
@@ -20,11 +19,6 @@ from hookviz.course.judges import (
     lesson_gradients,
     times_hundred_in_place,
 )
-
-
-def _gradients_with_hooks(*, c_hook: bool) -> Grads:
-    """The gradients of the lesson's graph, with or without ``c_hook``."""
-    return lesson_gradients({"c": [add_two] if c_hook else [], "e": [double]})
 
 
 def _count_firings_at_diamond() -> float:
@@ -113,11 +107,11 @@ def _can_remove(handle: Any, tensor: torch.Tensor) -> bool:
 
 JUDGES: dict[str, Judge] = {
     "02.1": judge_number(
-        lambda: _gradients_with_hooks(c_hook=True)["c"],
+        lambda: lesson_gradients({"c": [add_two], "e": [double]})["c"],
         {4: "no_hooks", 8: "before", 6: "without_e", 12: "late_e", 112: "d"},
     ),
     "02.2": judge_number(
-        lambda: _gradients_with_hooks(c_hook=False)["a"], {30: "still_on", 12: "all_removed", 16: "b", 8: "c"}
+        lambda: lesson_gradients({"e": [double]})["a"], {30: "still_on", 12: "all_removed", 16: "b", 8: "c"}
     ),
     "02.3": judge_number(
         _gradient_after_two_hooks, {17: "reversed", 7: "first", 15: "second", 22: "both", 9: "seed", 5: "none_ran"}

@@ -9,7 +9,7 @@ from hookviz.course.judges import (
     Feedback,
     Judge,
     as_float,
-    call_answer,
+    call_hook,
     call_safely,
     check_callable,
     check_parameters,
@@ -81,9 +81,7 @@ def _judge_head_hook(hook: Any, head: int) -> Feedback:
     module = nn.Identity()
     if not callable(hook):
         return Feedback("no_hook" if hook is None else "hook")
-    if fault := check_parameters(hook, module, (fetched,), fetched):
-        return fault
-    result, fault = call_answer(hook, module, (fetched,), fetched)
+    result, fault = call_hook(hook, module, (fetched,), fetched)
     if fault:
         return fault
     if not is_comparable(result, fetched):
