@@ -12,7 +12,7 @@ import nbformat
 
 from tools.lesson_pages import CHECK
 from tools.lesson_start import remove_start
-from tools.lessons import HIDDEN_TESTS, find_lessons
+from tools.lessons import find_lessons, remove_checks
 from tools.translation.message_sources import NOTEBOOKS, SOLUTIONS
 
 TARGET = Path("build") / "nbgrader"
@@ -48,7 +48,7 @@ def make_source(solution: Any) -> Any:
 
     So are its badges and the cell that installs hookviz: where nbgrader runs, a lecturer has installed it.
     """
-    cells = [made for cell in remove_start(solution).cells for made in _make_cells(cell)]
+    cells = [made for cell in remove_checks(remove_start(solution)).cells for made in _make_cells(cell)]
     return nbformat.v4.new_notebook(cells=cells, metadata=solution.metadata)  # type: ignore[no-untyped-call]
 
 
@@ -56,13 +56,12 @@ def _make_cells(cell: Any) -> list[Any]:
     """Make the cells of an assignment from a cell of a lesson."""
     if cell.cell_type != "code":
         return [cell]
-    cell.source = HIDDEN_TESTS.sub("\n", cell.source).strip("\n")
     check = CHECK.search(cell.source)
     if check is not None:
         return _make_exercise(cell, check)
     if "### BEGIN SOLUTION" in cell.source:
         cell.metadata["nbgrader"] = _make_metadata(f"answer-{cell.id}", is_answer=True)
-    return [cell] if cell.source else []
+    return [cell]
 
 
 def _make_exercise(cell: Any, check: re.Match[str]) -> list[Any]:
