@@ -263,6 +263,16 @@ def is_comparable(result: Any, tensor: torch.Tensor) -> bool:
     return is_similar and result.shape == tensor.shape and not result.is_complex()
 
 
+def are_close(result: Any, expected: torch.Tensor) -> bool:
+    """Whether ``result`` is a tensor with the numbers of ``expected``, rounding apart."""
+    return is_comparable(result, expected) and torch.allclose(result.to(expected.dtype), expected, rtol=1e-4, atol=1e-5)
+
+
+def describe_shape(value: Any) -> str:
+    """The shape of a tensor; of anything else its type."""
+    return str(tuple(value.shape)) if isinstance(value, torch.Tensor) else type(value).__name__
+
+
 def as_float(value: Any) -> float | None:
     """Convert ``value`` to a number, also a text, tensor or array with exactly one; None if that is impossible."""
     if isinstance(value, str):

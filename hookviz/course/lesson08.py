@@ -14,6 +14,7 @@ from hookviz.course.judges import (
     call_safely,
     check_callable,
     check_parameters,
+    describe_shape,
     is_comparable,
     judge_number,
 )
@@ -103,7 +104,7 @@ def _judge_heat_map(answer: Any) -> Feedback:
     if fault:
         return fault
     if not isinstance(result, torch.Tensor) or result.shape != (2, 4, 5):
-        return Feedback("size", str(tuple(result.shape)) if isinstance(result, torch.Tensor) else type(result).__name__)
+        return Feedback("size", describe_shape(result))
     for name, compute in _COMMON_FORMULAS.items():
         if torch.allclose(result.float(), compute(maps, grad), atol=1e-5):
             return Feedback(name)
@@ -173,7 +174,7 @@ def _judge_heat_function(answer: Any) -> Feedback:
 def _judge_norm_heat(heat: Any) -> Feedback | None:
     expected = _norm_heat(_NormNet().eval())
     if not is_comparable(heat, expected):
-        return Feedback("size", str(tuple(heat.shape)) if isinstance(heat, torch.Tensor) else type(heat).__name__)
+        return Feedback("size", describe_shape(heat))
     if torch.allclose(heat.float(), expected, atol=1e-4):
         return None
     return Feedback("training" if torch.allclose(heat.float(), _norm_heat(_NormNet().train()), atol=1e-4) else "other")

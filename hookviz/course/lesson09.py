@@ -12,6 +12,7 @@ from hookviz.course import cures
 from hookviz.course.judges import (
     Feedback,
     Judge,
+    are_close,
     as_float,
     call_function,
     call_safely,
@@ -65,21 +66,15 @@ def _make_net(answer: Any) -> tuple[Any, Feedback | None]:
     return net, None
 
 
-def _same(one: Any, other: Any) -> bool:
-    return (
-        isinstance(one, Tensor) and one.shape == other.shape and bool(torch.allclose(one, other, rtol=1e-4, atol=1e-5))
-    )
-
-
 def _judge_living_units(answer: Any) -> Feedback:
     net, fault = _make_net(answer)
     if fault is not None:
         return fault
     if not all(isinstance(block.bend, nn.ReLU) for block in net.body):
         return Feedback("lost")
-    if not _same(net.neck.weight, SickNet().neck.weight):
+    if not are_close(net.neck.weight, SickNet().neck.weight):
         return Feedback("weights")
-    if not _same(net.neck.bias, torch.zeros(32)):
+    if not are_close(net.neck.bias, torch.zeros(32)):
         return Feedback("still" if net.neck.bias.min() < -4 else "bias")
     return Feedback("right")
 
@@ -111,7 +106,7 @@ def _judge_forward(answer: Any) -> Feedback:
         return Feedback("cut_off")
     if net.stem.weight.grad is None:
         return Feedback("graph")
-    return Feedback("right" if _same(net(_images()), cures.Repaired()(_images())) else "other")
+    return Feedback("right" if are_close(net(_images()), cures.Repaired()(_images())) else "other")
 
 
 def _judge_training(answer: Any) -> Feedback:

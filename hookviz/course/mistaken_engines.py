@@ -51,7 +51,6 @@ class GivesPreHooksNoTuple(Node):
     """Its pre-hooks get the bare gradient."""
 
     def run(self, grad: Any) -> Any:
-        """Run the hooks and the node; the tuple around the gradient is missing."""
         grad = through(self.tensor_hooks, grad)
         grad = through(self.retain_hooks, grad)
         grad = through(self.pre_hooks, grad)
@@ -62,7 +61,6 @@ class CallsPostHooksWithOne(Node):
     """Its post-hooks get what is sent, and not what was received."""
 
     def send_through_post_hooks(self, grad: Any) -> Any:
-        """Call each post-hook with one value."""
         return through(self.post_hooks, self.send(grad))
 
 
@@ -70,7 +68,6 @@ class GivesOldGradient(Node):
     """Its post-hooks get the gradient from before the pre-hooks."""
 
     def run(self, grad: Any) -> Any:
-        """Run the hooks and the node; the post-hooks get an old gradient."""
         grad = through(self.tensor_hooks, grad)
         grad = old = through(self.retain_hooks, grad)
         (grad,) = through(self.pre_hooks, (grad,))
