@@ -1,11 +1,10 @@
 """Wrong answers to any question that asks for a function, and mistakes that are a right answer with other text."""
 
 import inspect
+import sys
 from typing import Any
 
 import torch
-
-from hookviz.course import course_tools
 
 
 def raises(*_: Any) -> torch.Tensor:
@@ -26,6 +25,6 @@ def changed(source: str, name: str, *replacements: tuple[str, str], names: dict[
     return space[name]
 
 
-def changed_tool(tool: Any, *replacements: tuple[str, str]) -> Any:
-    """A tool of the course, with other text in some places."""
-    return changed(inspect.getsource(tool), tool.__name__, *replacements, names=vars(course_tools))
+def changed_part(part: Any, *replacements: tuple[str, str]) -> Any:
+    """A tool or a cure of the course, with other text in some places."""
+    return changed(inspect.getsource(part), part.__name__, *replacements, names=vars(sys.modules[part.__module__]))

@@ -6,14 +6,14 @@ from typing import Any
 import torch
 
 from hookviz.course import course_tools
-from tests.course.answers.common import changed_tool, raises
+from tests.course.answers.common import changed_part, raises
 
 
 def backward_inside(a: torch.Tensor, b: torch.Tensor) -> None:
     (a * b).backward()
 
 
-find_silent = partial(changed_tool, course_tools.find_silent)
+find_silent = partial(changed_part, course_tools.find_silent)
 WITHOUT = "parameter.requires_grad and parameter.grad is None"
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from hookviz.course import course_tools
-from tests.course.answers.common import changed_tool, raises
+from tests.course.answers.common import changed_part, raises
 
-watch = partial(changed_tool, course_tools.watch)
+watch = partial(changed_part, course_tools.watch)
 GIVEN = "grad_output[0].norm().item()"
 
 

@@ -7,7 +7,7 @@ import torch
 
 from hookviz.course import course_tools
 from hookviz.course.transformer import ASKED
-from tests.course.answers.common import changed, changed_tool, raises
+from tests.course.answers.common import changed, changed_part, raises
 
 keeps_head = partial(
     changed,
@@ -24,7 +24,7 @@ def keeps_head(head):
 """,
     "keeps_head",
 )
-patched = partial(changed_tool, course_tools.patch_run)
+patched = partial(changed_part, course_tools.patch_run)
 PUT = "changed[:, place] = kept[0][:, place]"
 RUN = "with module.register_forward_hook(put_in):\n        return net(row_b)"
 patches_from_the_place_on = patched((PUT, "changed[:, place:] = kept[0][:, place:]"))
