@@ -158,11 +158,8 @@ def asserted_numbers(notebook: Any) -> set[str]:
     """The numbers in the ``assert`` statements of a notebook."""
     trees = [ast.walk(ast.parse(cell)) for cell in code(notebook)]
     asserts = [node for tree in trees for node in tree if isinstance(node, ast.Assert)]
-    return {f"{leaf.value:g}" for node in asserts for leaf in ast.walk(node) if is_number(leaf)}  # type: ignore[attr-defined]
-
-
-def is_number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    leaves = [leaf for node in asserts for leaf in ast.walk(node) if isinstance(leaf, ast.Constant)]
+    return {f"{leaf.value:g}" for leaf in leaves if type(leaf.value) in (int, float)}
 
 
 def course_map(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from hookviz.course.fault_draw import (
     LOOK_ALIKES,
     PLACES_OF_KIND,
     STAGES,
-    Fault,
     can_be_found,
     draw_faults,
     draw_trial,
@@ -49,10 +48,6 @@ def count(kind: str, detector: Detector) -> tuple[int, int, int, int]:
     return trial.right, trial.silent, trial.false, trial.failed
 
 
-def kinds_of(faults: Iterable[Fault]) -> set[str]:
-    return {fault.kind for fault in faults}
-
-
 def test_half_of_the_patients_of_a_trial_have_the_kind_and_each_other_kind_comes_three_times() -> None:
     for kind in KINDS:
         patients = draw_trial(kind, "a")
@@ -60,7 +55,8 @@ def test_half_of_the_patients_of_a_trial_have_the_kind_and_each_other_kind_comes
         counts = Counter(fault.kind for faults in patients for fault in faults)
         assert (len(patients), counts[kind]) == (20, 10)
         assert all(counts[other] >= 3 for other in KINDS if other != kind)
-        without = [kinds for kinds in map(kinds_of, patients) if kind not in kinds]
+        kinds_of_patients = [{fault.kind for fault in faults} for faults in patients]
+        without = [kinds for kinds in kinds_of_patients if kind not in kinds]
         alike = LOOK_ALIKES.get(kind, KINDS)
         assert sum(not kinds.isdisjoint(alike) for kinds in without) >= 2, "a look-alike"
     assert draw_trial("leak", "a") != draw_trial("leak", "b")

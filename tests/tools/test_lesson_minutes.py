@@ -26,16 +26,11 @@ README, GUIDE, PLANS = (
 PLAN = re.compile(r"^### (\d+) minutes\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 
 
-def lesson_of(*sources: str) -> nbformat.NotebookNode:
-    cells = [nbformat.v4.new_markdown_cell(source) for source in sources]
-    cells.append(nbformat.v4.new_code_cell('hv.record()  # two words\ncheck("01.1", answer)'))
-    return nbformat.v4.new_notebook(cells=cells)
-
-
 def test_a_section_counts_words_players_questions_and_the_minutes_of_its_exercises() -> None:
-    sections = read_sections(
-        lesson_of("# Lesson\n\nOne [link](a.ipynb).", "## Next\n\n**01.7** *(easy, 5 minutes)* Do.")
-    )
+    texts = ("# Lesson\n\nOne [link](a.ipynb).", "## Next\n\n**01.7** *(easy, 5 minutes)* Do.")
+    code = nbformat.v4.new_code_cell('hv.record()  # two words\ncheck("01.1", answer)')
+    cells = [*map(nbformat.v4.new_markdown_cell, texts), code]
+    sections = read_sections(nbformat.v4.new_notebook(cells=cells))
     assert [section.title for section in sections] == ["Lesson", "Next"]
     assert (sections[0].words, sections[0].minutes) == (3, 3 / 60)
     assert (sections[1].players, sections[1].questions, sections[1].exercise_minutes) == (1, 1, 5)
