@@ -81,7 +81,7 @@ def _judge_context_manager(answer: Any) -> Feedback:
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         calls.append(module)
 
-    for run_block in (_run_block, _run_failing_block):
+    for fails in (False, True):
         manager, fault = call_function(answer, net, hook)
         if fault:
             return fault
@@ -89,10 +89,10 @@ def _judge_context_manager(answer: Any) -> Feedback:
             return Feedback("generator")
         if not isinstance(manager, AbstractContextManager):
             return Feedback("no_manager")
-        _, error = call_safely(run_block, manager, net)
+        _, error = call_safely(_run_block, manager, net, fails)
         if error and not error.endswith(_ERROR_IN_BLOCK):
             return Feedback("raised", error)
-        feedback = _judge_calls(net, calls, others, by_error=run_block is _run_failing_block)
+        feedback = _judge_calls(net, calls, others, by_error=fails)
         if feedback.name != "right":
             return feedback
         calls.clear()
@@ -102,15 +102,11 @@ def _judge_context_manager(answer: Any) -> Feedback:
 _ERROR_IN_BLOCK = "an error inside the block"
 
 
-def _run_block(manager: AbstractContextManager[Any], net: Callable[..., Any]) -> None:
+def _run_block(manager: AbstractContextManager[Any], net: Callable[..., Any], fails: bool) -> None:
     with manager:
         net(torch.ones(1))
-
-
-def _run_failing_block(manager: AbstractContextManager[Any], net: Callable[..., Any]) -> None:
-    with manager:
-        net(torch.ones(1))
-        raise ValueError(_ERROR_IN_BLOCK)
+        if fails:
+            raise ValueError(_ERROR_IN_BLOCK)
 
 
 def _judge_calls(net: nn.Sequential, calls: list[Any], others: list[RemovableHandle], *, by_error: bool) -> Feedback:
@@ -171,17 +167,16 @@ def _judge_hook_group(answer: Any) -> Feedback:
 
 def _judge_one_group(group: Any, second_group: Any) -> Feedback:
     """Judge a group whose block ends normally, and one whose block ends in an error."""
-    for manager, run_block in ((group, _run_block), (second_group, _run_failing_block)):
+    for manager, fails in ((group, False), (second_group, True)):
         net = _make_net()
         calls: list[Any] = []
         others = [layer.register_forward_hook(lambda *given: None) for layer in net]
-        by_error = run_block is _run_failing_block
-        _, error = call_safely(run_block, _Filled(manager, net, calls), net)
+        _, error = call_safely(_run_block, _Filled(manager, net, calls), net, fails)
         if error and not error.endswith(_ERROR_IN_BLOCK):
             return Feedback("failed", error)
-        if by_error and not error:
+        if fails and not error:
             return Feedback("swallows")
-        feedback = _judge_calls(net, calls, others, by_error=by_error)
+        feedback = _judge_calls(net, calls, others, by_error=fails)
         if feedback.name != "right":
             return feedback
     return Feedback("right")
