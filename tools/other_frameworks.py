@@ -5,7 +5,6 @@ Only the programs whose packages are installed for this Python run; what the oth
 
 import json
 import re
-import sys
 from pathlib import Path
 
 from hookviz.course.other_frameworks import installed_version, print_of, read_printed, source_of
@@ -16,7 +15,7 @@ PACKAGES = ("flax", "jax", "optax", "tensorflow", "torchvision")
 """The packages whose versions are kept."""
 
 
-def main() -> int:
+def main() -> None:
     """Run what can run, and say what was left out."""
     kept = read_printed()
     names = sorted(path.stem for path in FOLDER.glob("*.txt"))
@@ -31,8 +30,7 @@ def main() -> int:
         print(f"{name}: ran")
     rows = {name: kept[name] for name in names if name in kept}
     (FOLDER / "printed.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
