@@ -45,7 +45,7 @@ def hooked(detector: Detector) -> Detector:
 
 def count(kind: str, detector: Detector) -> tuple[int, int, int, int]:
     trial = try_detector(kind, detector, "test")
-    return trial.right, trial.silent, trial.false, trial.failed
+    return trial.right, trial.wrong["silent"], trial.wrong["false"], trial.wrong["failed"]
 
 
 def test_half_of_the_patients_of_a_trial_have_the_kind_and_each_other_kind_comes_three_times() -> None:
@@ -113,7 +113,7 @@ def test_a_detector_without_a_hook_does_not_pass_though_it_makes_a_twin() -> Non
         return [name for name, stage in patient.net.named_children() if name != "head" and stage.mix.weight.std() > 1]
 
     trial = try_detector("huge_weights", find_huge_weights, "test")
-    assert (trial.right, trial.failed, trial.error) == (0, 20, "It registered no hook.")
+    assert (trial.right, trial.wrong["failed"], trial.error) == (0, 20, "It registered no hook.")
 
 
 def test_a_detector_that_takes_another_kind_for_its_own_does_not_pass() -> None:
@@ -184,7 +184,7 @@ def test_an_error_is_told_once_with_the_detectors_own_line_and_counts_as_wrong()
     failed = re.search(r'First error: make_patient\("(.+?)"\), which has (.+?)\.', reason)
     assert failed and failed[2] == list_faults(find_in_trial(failed[1]))
     no_place = try_detector("leak", hooked(lambda patient: ["stage1", 3]), "test")
-    assert (no_place.right, no_place.failed) == (0, 20) and no_place.error
+    assert (no_place.right, no_place.wrong["failed"]) == (0, 20) and no_place.error
 
 
 def test_the_first_patient_of_each_way_to_be_wrong_is_named_with_its_faults_and_can_be_made_again() -> None:
