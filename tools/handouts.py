@@ -60,21 +60,16 @@ QUESTION = """\
 </section>"""
 
 
-def main(numbers: list[str]) -> int:
+def main(numbers: list[str]) -> None:
     """Make the map and the worksheets of the lessons with these numbers, and print what was made."""
     language = current_language()
-    try:
-        paths = find_lessons(numbers, language)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 1
-    pages = make_pages(folder_of(language, TARGET), run_all(paths), language)
+    lessons = run_all(find_lessons(numbers, language))
+    pages = make_pages(folder_of(language, TARGET), lessons, language)
     printed = print_pages(pages, find_browser())
     for path in printed or pages:
         print(path)
     if not printed:
         print("Chromium is not installed here. Open a page in any browser and print it to a PDF.")
-    return 0
 
 
 def make_pages(target: Path, lessons: Mapping[Path, Any], language: str = "en") -> list[Path]:
@@ -162,4 +157,4 @@ def print_pages(pages: Sequence[Path], browser: str | None) -> list[Path]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

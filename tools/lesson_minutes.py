@@ -32,10 +32,11 @@ PLAYER = re.compile(r"\bhv\.(?:record|whatif|draw)\(")
 SENTENCE = re.compile(
     r"takes\s+about \d+\s+minutes(?: without the exercises)?,\s+\d+\s+minutes\s+with\s+(?:the exercises|them)"
 )
-PLANNED = re.compile(r"^\| (\d\d) \| (?P<first>.+?) \| (?P<last>.+?) \| \d+ \|", re.MULTILINE)
+PLANNED = re.compile(r"^\| (\d\d) \| (?P<first>.+?) \| (?P<last>.+?) \| (?P<minutes>\d+) \|", re.MULTILINE)
 """A row of a plan for one class: a lesson, from one title up to another, and the minutes."""
 ONE_HOUR = re.compile(
-    r"^\| \[(\d\d), .+?\]\(\w+\.ipynb#cell-id=(?P<cell>[\w-]+)\) \| \"(?P<last>.+)\" \| \d+ \|", re.MULTILINE
+    r"^\| \[(\d\d), .+?\]\(\w+\.ipynb#cell-id=(?P<cell>[\w-]+)\) \| \"(?P<last>.+)\" \| (?P<minutes>\d+) \|",
+    re.MULTILINE,
 )
 """A row of the path of one hour: a lesson, from a cell up to a title, and the minutes."""
 TITLE = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,12 @@ def find_lessons(numbers: Sequence[str], language: str) -> list[Path]:
     """Return the paths of the lessons with these numbers.
 
     Raises:
-        ValueError: there is no lesson with one of these numbers, or there are no numbers.
+        SystemExit: there is no lesson with one of these numbers, or there are no numbers; Python says so, and ends.
     """
     paths = {path.name[:2]: path for path in sorted(folder_of(language).glob("[0-9]*_*.ipynb"))}
     if not numbers or not paths.keys() >= set(numbers):
         known = ", ".join(paths)
-        raise ValueError(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {known}.")
+        sys.exit(f"There is no lesson with one of these numbers: {' '.join(numbers)}. There are {known}.")
     return [paths[number] for number in numbers]
 
 

@@ -10,7 +10,6 @@ import os
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
 ORIGINS = ".origins.json"
 SUFFIXES = (".ipynb", ".md")
 """What is copied: the lessons, and the pages that they link to."""

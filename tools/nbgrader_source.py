@@ -12,8 +12,8 @@ import nbformat
 
 from tools.lesson_pages import CHECK
 from tools.lesson_start import remove_start
-from tools.lessons import HIDDEN_TESTS
-from tools.translation.message_sources import SOLUTIONS
+from tools.lessons import find_lessons, remove_checks
+from tools.translation.message_sources import NOTEBOOKS, SOLUTIONS
 
 TARGET = Path("build") / "nbgrader"
 CONFIG = """\
@@ -23,16 +23,10 @@ c.ClearSolutions.code_stub = {"python": "...  # your answer"}
 """
 
 
-def main(numbers: list[str]) -> int:
+def main(numbers: list[str]) -> None:
     """Make the assignments of the lessons with these numbers, or of all, and print their paths."""
-    solutions = sorted(SOLUTIONS.glob("[0-9]*_*.ipynb"))
-    chosen = [path for path in solutions if not numbers or path.name[:2] in numbers]
-    if len(chosen) < len(set(numbers)):
-        print(f"There is no lesson with one of these numbers: {' '.join(numbers)}.", file=sys.stderr)
-        return 1
-    for path in make_assignments(chosen, TARGET):
-        print(path)
-    return 0
+    lessons = find_lessons(numbers, "en") if numbers else sorted(NOTEBOOKS.glob("[0-9]*_*.ipynb"))
+    print(*make_assignments([SOLUTIONS / path.name for path in lessons], TARGET), sep="\n")
 
 
 def make_assignments(solutions: list[Path], target: Path) -> list[Path]:
@@ -54,7 +48,7 @@ def make_source(solution: Any) -> Any:
 
     So are its badges and the cell that installs hookviz: where nbgrader runs, a lecturer has installed it.
     """
-    cells = [made for cell in remove_start(solution).cells for made in _make_cells(cell)]
+    cells = [made for cell in remove_checks(remove_start(solution)).cells for made in _make_cells(cell)]
     return nbformat.v4.new_notebook(cells=cells, metadata=solution.metadata)  # type: ignore[no-untyped-call]
 
 
@@ -62,13 +56,12 @@ def _make_cells(cell: Any) -> list[Any]:
     """Make the cells of an assignment from a cell of a lesson."""
     if cell.cell_type != "code":
         return [cell]
-    cell.source = HIDDEN_TESTS.sub("\n", cell.source).strip("\n")
     check = CHECK.search(cell.source)
     if check is not None:
         return _make_exercise(cell, check)
     if "### BEGIN SOLUTION" in cell.source:
         cell.metadata["nbgrader"] = _make_metadata(f"answer-{cell.id}", is_answer=True)
-    return [cell] if cell.source else []
+    return [cell]
 
 
 def _make_exercise(cell: Any, check: re.Match[str]) -> list[Any]:
@@ -89,4 +82,4 @@ def _make_metadata(grade_id: str, *, is_answer: bool) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -45,8 +45,8 @@ processor that needs 0.06 s for a million turns of a loop: on a slower or busier
 """
 
 
-def run_all(paths: Iterable[Path], cache: Path = CACHE) -> dict[Path, Any]:
-    """Run notebooks two at a time, unless their results are in ``cache``; return each with its outputs.
+def run_all(paths: Iterable[Path]) -> dict[Path, Any]:
+    """Run notebooks two at a time, unless their results are in ``CACHE``; return each with its outputs.
 
     Of a lesson, the notebook with the solutions is run: what it returns has all outputs and no solutions. What a cell
     prints in one piece is one output: a kernel sends it in parts, whose number depends on how busy the machine is.
@@ -59,7 +59,7 @@ def run_all(paths: Iterable[Path], cache: Path = CACHE) -> dict[Path, Any]:
 
     paths = list(paths)
     with ThreadPoolExecutor(2) as pool:
-        ran = pool.map(lambda path: remove_solutions(run_with_solutions(path, cache)), paths)
+        ran = pool.map(lambda path: remove_solutions(run_with_solutions(path)), paths)
         notebooks = dict(zip(paths, ran, strict=True))
     for notebook in notebooks.values():
         CoalesceStreamsPreprocessor(enabled=True).preprocess(notebook, {})  # type: ignore[no-untyped-call]

@@ -5,21 +5,19 @@ Only the programs whose packages are installed for this Python run; what the oth
 
 import json
 import re
-import sys
 from pathlib import Path
 
-from hookviz.course.other_frameworks import installed_version, print_of, source_of
+from hookviz.course.other_frameworks import installed_version, print_of, read_printed, source_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "hookviz" / "course" / "programs"
-KEPT = FOLDER / "printed.json"
 IMPORT = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 PACKAGES = ("flax", "jax", "optax", "tensorflow", "torchvision")
 """The packages whose versions are kept."""
 
 
-def main() -> int:
+def main() -> None:
     """Run what can run, and say what was left out."""
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    kept = read_printed()
     names = sorted(path.stem for path in FOLDER.glob("*.txt"))
     for name in names:
         imported = set(IMPORT.findall(source_of(name)))
@@ -31,9 +29,8 @@ def main() -> int:
         kept[name] = {"versions": versions, "printed": print_of(name)}
         print(f"{name}: ran")
     rows = {name: kept[name] for name in names if name in kept}
-    KEPT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    return 0
+    (FOLDER / "printed.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

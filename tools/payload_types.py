@@ -5,7 +5,6 @@ up to date.
 """
 
 import ast
-import sys
 import types
 from itertools import pairwise
 from pathlib import Path
@@ -22,10 +21,9 @@ ALIASES = ("Norm", "PictureText", "Chunk")
 _PRIMITIVES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "unknown"}
 
 
-def main() -> int:
+def main() -> None:
     """Write ``payload.d.ts``."""
     TARGET.write_text(write_types(), encoding="utf-8")
-    return 0
 
 
 def write_types() -> str:
@@ -91,4 +89,4 @@ def _element_type(hint: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -32,19 +32,15 @@ LARGE_LETTERS = 26
 """The size in pixels of letters that are large enough: a small drawing is not blown up any further."""
 
 
-def main(numbers: list[str]) -> int:
+def main(numbers: list[str]) -> None:
     """Make the slides of the lessons with these numbers, or those of the polls, and print their paths."""
+    language = current_language()
+    target = folder_of(language, TARGET)
     if numbers == ["polls"]:
-        print(*make_poll_deck(folder_of(current_language(), TARGET), current_language()), sep="\n")
-        return 0
-    try:
-        paths = find_lessons(numbers, current_language())
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 1
-    for page in make_decks(paths, folder_of(current_language(), TARGET)):
+        print(*make_poll_deck(target, language), sep="\n")
+        return
+    for page in make_decks(find_lessons(numbers, language), target):
         print(f"{page}: open it in a browser; S opens the speaker's notes.")
-    return 0
 
 
 def make_decks(paths: list[Path], target: Path) -> list[Path]:
@@ -119,4 +115,4 @@ def embed_drawing(svg: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

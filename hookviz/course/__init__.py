@@ -57,7 +57,7 @@ def concept_test(form: str, moment: str, answers: str) -> None:
     >>> concept_test("A", "before", "A B C D A  B C D A B  C D A B -")
     Noted. What is right, you hear after the course. report(...) writes the answers into your file.
     """
-    from hookviz.course.concept_sheet import note_answers
+    from hookviz.course.answer_log import note_answers
 
     note_answers(form, moment, answers)
 

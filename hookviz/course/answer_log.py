@@ -16,6 +16,9 @@ from hookviz.support.source_code import describe_function
 FORMAT, VERSION = "hookviz-answers", 1
 MAX_ANSWER = 2_000
 """Characters of an answer that are kept."""
+QUESTIONS = 15
+"""How many questions a form of the concept test has."""
+FORMS, MOMENTS = ("A", "B"), ("before", "after")
 Record = dict[str, Any]
 """What is known of one exercise: ``score``, ``tries``, the first and the last answer with their times."""
 
@@ -62,9 +65,24 @@ def log_attempt(verdict: Verdict, answer: Any, *, most: int = MAX_ANSWER) -> Non
     _attempts.append(Attempt(verdict, describe_answer(answer, most), _read_clock()))
 
 
-def note_test(test: str, answers: str) -> None:
-    """Remember the answers to a concept test; a second time replaces the first."""
-    _tests[test] = {"answers": answers, "time": _read_clock()}
+def note_answers(form: str, moment: str, answers: str) -> None:
+    """As ``hookviz.course.concept_test``; a second time replaces the first."""
+    if form not in FORMS or moment not in MOMENTS:
+        raise ValueError(
+            _('The form is "A" or "B", and the moment "before" or "after", not {given}.').format(
+                given=f'"{form}", "{moment}"'
+            )
+        )
+    letters = [letter for letter in answers.upper() if not letter.isspace() and letter != ","]
+    if len(letters) != QUESTIONS or not set(letters) <= set("ABCD-"):
+        raise ValueError(
+            _(
+                "A form has {count} questions. Give a letter from A to D for each, in their order, and - for one that "
+                "you leave open; these are {given}."
+            ).format(count=QUESTIONS, given=len(letters))
+        )
+    _tests[f"{form} {moment}"] = {"answers": "".join(letters), "time": _read_clock()}
+    print(_("Noted. What is right, you hear after the course. report(...) writes the answers into your file."))
 
 
 def _read_clock() -> str:

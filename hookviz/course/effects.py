@@ -19,7 +19,8 @@ from hookviz.course import cures, long_training
 from hookviz.course.sick_net import SickNet, Tensor, measure_accuracy, train
 
 SEEDS = range(10)
-Row = dict[str, Callable[[int], float]]
+Rows = dict[str, Callable[[int], float]]
+"""Row → the function that measures the accuracy on new images, in percent, for a seed."""
 _TABLE = "effects.json"
 
 
@@ -30,9 +31,9 @@ def _accuracy(net: nn.Module) -> float:
     return round(100 * measure_accuracy(net), 1)
 
 
-def _step_by_step(make: type[SickNet], training: Callable[..., object], seed: int, **options: float) -> float:
+def _step_by_step(make: type[SickNet], training: Callable[..., object], seed: int) -> float:
     net = make(seed)
-    training(net, **options)
+    training(net)
     return _accuracy(net)
 
 
@@ -101,33 +102,36 @@ def add_dropout(net: cures.Unhooked, probability: float = 0.25) -> None:
     net.relu = nn.Sequential(nn.ReLU(), nn.Dropout(probability))  # type: ignore[assignment]
 
 
+def _measure_rows(rows: Rows, seed: int) -> dict[str, float]:
+    return {row: train_row(seed) for row, train_row in rows.items()}
+
+
 # The rows
 
 _LAST_FOUR = {cures.CUT, cures.PILE, cures.HOOK, cures.NOT_HELD}
-ACCURACIES: dict[str, Row] = {
-    "one cure after another": {
-        "sick": partial(_step_by_step, SickNet, train),
-        "ReLU blocks": partial(_step_by_step, cures.ReluBlocks, train),
-        "living units": partial(_step_by_step, cures.LivingUnits, train),
-        "repaired forward": partial(_step_by_step, cures.Repaired, train),
-        "no hook": partial(_step_by_step, cures.Unhooked, train),
-        "all held": partial(_step_by_step, cures.Unhooked, cures.train_all),
-    },
-    "one fault left": {
-        "none": partial(_with_faults, set()),
-        **{fault: partial(_with_faults, {fault}) for fault in cures.FAULTS},
-        "the last four": partial(_with_faults, _LAST_FOUR),
-    },
+_ONE_AFTER_ANOTHER: Rows = {
+    "sick": partial(_step_by_step, SickNet, train),
+    "ReLU blocks": partial(_step_by_step, cures.ReluBlocks, train),
+    "living units": partial(_step_by_step, cures.LivingUnits, train),
+    "repaired forward": partial(_step_by_step, cures.Repaired, train),
+    "no hook": partial(_step_by_step, cures.Unhooked, train),
+    "all held": partial(_step_by_step, cures.Unhooked, cures.train_all),
 }
-"""Group → row → the function that measures the accuracy on new images, in percent, for a seed."""
+_ONE_LEFT: Rows = {
+    "none": partial(_with_faults, set()),
+    **{fault: partial(_with_faults, {fault}) for fault in cures.FAULTS},
+    "the last four": partial(_with_faults, _LAST_FOUR),
+}
 TRAININGS: dict[str, Callable[[int], dict[str, float]]] = {
+    "one cure after another": partial(_measure_rows, _ONE_AFTER_ANOTHER),
+    "one fault left": partial(_measure_rows, _ONE_LEFT),
     "the sick network": watch_sick_network,
     "30 epochs": train_long,
     "30 epochs with weight decay": partial(train_long, weight_decay=0.01),
     "30 epochs with a penalty": partial(train_long, change=add_penalty),
     "30 epochs with dropout": partial(train_long, change=add_dropout),
 }
-"""Group → the function that trains a network with a seed and returns row → number."""
+"""Group → the function that trains networks with a seed and returns row → number; accuracies are in percent."""
 
 Table = dict[str, dict[str, list[float]]]
 
@@ -156,16 +160,9 @@ def show_seeds(rows: dict[str, list[float]]) -> None:
     plt.show()
 
 
-def measure_effects(seed: int, groups: tuple[str, ...] = (*ACCURACIES, *TRAININGS)) -> dict[str, dict[str, float]]:
+def measure_effects(seed: int, groups: tuple[str, ...] = (*TRAININGS,)) -> dict[str, dict[str, float]]:
     """Measure the rows of groups with one seed: group → row → number."""
-    return {
-        group: (
-            {row: train_row(seed) for row, train_row in ACCURACIES[group].items()}
-            if group in ACCURACIES
-            else TRAININGS[group](seed)
-        )
-        for group in groups
-    }
+    return {group: TRAININGS[group](seed) for group in groups}
 
 
 def find_differences(measured: dict[str, dict[str, float]], seed: int) -> list[str]:

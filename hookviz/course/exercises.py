@@ -27,13 +27,9 @@ SHARED_FEEDBACK = ("none", "number", "close", "name", *NOT_CALLABLE, "raised", "
 """The names of feedback that several exercises share."""
 
 
-def feedback_texts(language: str | None = None) -> Mapping[str, str]:
-    """The texts of feedback, by ``exercise.name``, or by ``name`` alone for shared feedback.
-
-    Args:
-        language: the language of the texts; None for the current one.
-    """
-    return read_texts(f"{language or current_language()}.json")
+def feedback_texts() -> Mapping[str, str]:
+    """The texts of feedback in the current language, by ``exercise.name``, or by ``name`` alone if shared."""
+    return read_texts(f"{current_language()}.json")
 
 
 def judge_answer(exercise: str, answer: Any) -> Verdict:

@@ -10,7 +10,6 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 STAGES = tuple(f"stage{number}" for number in range(1, 9))
-PLACES = STAGES
 COUNT = 3
 """The faults of a patient."""
 

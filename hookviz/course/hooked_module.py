@@ -5,7 +5,7 @@ from typing import Any
 
 from hookviz.course import engine, mistaken_engines
 from hookviz.course.judges import Feedback, call_safely, check_callable
-from hookviz.course.random_graphs import GRAPHS, KINDS, run_module_program
+from hookviz.course.random_graphs import GRAPHS, REGISTER, recognise, run_module_program
 
 _MODULE_MISTAKES = {
     "pre_lost": mistaken_engines.LosesForwardPreHooks,
@@ -21,18 +21,16 @@ def judge_module(answer: Any) -> Feedback:
     """Compare the learner's module with torch's, on chains with random hooks of four kinds."""
     if fault := check_callable(answer):
         return fault
-    logs = [_log_of_module(answer, seed) for seed in range(GRAPHS)]
-    found = [(log, run_module_program(seed)) for seed, log in enumerate(logs)]
-    found = [(log, expected) for log, expected in found if log != expected]
-    if not found:
+    found = ((_log_of_module(answer, seed), run_module_program(seed)) for seed in range(GRAPHS))
+    different = next(((log, expected) for log, expected in found if log != expected), None)
+    if different is None:
         return Feedback("right")
-    for name, mistaken in _MODULE_MISTAKES.items():
-        if logs == [_log_of_module(mistaken, seed) for seed in range(GRAPHS)]:
-            return Feedback(name)
+    if name := recognise(_log_of_module, answer, _MODULE_MISTAKES):
+        return Feedback(name)
     seen: Feedback | None = call_safely(_explain_ends, answer)[0]  # a module may be anything
     if seen:
         return seen
-    log, expected = found[0]
+    log, expected = different
     return Feedback("fails", log) if isinstance(log, str) else _explain_module(log, expected)
 
 
@@ -82,7 +80,7 @@ def _explain_ends(answer: Any) -> Feedback | None:
 
 
 def _explain_module(log: list[Any], expected: list[Any]) -> Feedback:
-    missing = [kind for kind in KINDS if _count(log, kind) < _count(expected, kind)]
+    missing = [kind for kind in REGISTER if _count(log, kind) < _count(expected, kind)]
     if missing:
         return Feedback("missing", f"{missing[0]}_hooks")
     if [entry[:2] for entry in log[:-1]] != [entry[:2] for entry in expected[:-1]]:

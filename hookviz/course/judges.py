@@ -4,7 +4,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -30,7 +30,6 @@ CREDIT_FOR_ROUNDED = 0.5
 
 Judge = Callable[[Any], Feedback]
 Grad = torch.Tensor
-Grads = dict[str, float]
 
 
 # The graph of the first lessons
@@ -55,7 +54,7 @@ def times_hundred_in_place(grad: Grad) -> None:
 
 def lesson_gradients(
     hooks: Mapping[str, Sequence[Callable[[Grad], Any]]], seed: float = 1.0, join: Callable[..., Any] = torch.mul
-) -> Grads:
+) -> dict[str, float]:
     """Compute the gradients of a to e in the lessons' graph, with ``hooks`` (name of a tensor → its hooks)."""
     a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
     c = a * b
@@ -99,10 +98,10 @@ def ignore_rounding(judge: Judge) -> Judge:
     return judge_rounded
 
 
-def judge_letters(right: str, rules: Sequence[tuple[str, str, str]]) -> Judge:
+def judge_letters(right: str, rules: Mapping[str, Sequence[str]]) -> Judge:
     """Make a judge of an order, given as letters.
 
-    A rule is (the feedback for a usual mistake, two letters that are in the wrong order then). The rules fix the order.
+    ``rules`` maps the feedback for a usual mistake to pairs of letters, one of which is in the wrong order then.
     """
 
     def judge(answer: Any) -> Feedback:
@@ -110,22 +109,33 @@ def judge_letters(right: str, rules: Sequence[tuple[str, str, str]]) -> Judge:
         letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
         if sorted(letters) != sorted(right):
             return Feedback("letters")
-        for name, first, second in rules:
-            if letters.index(first) > letters.index(second):
+        for name, pairs in rules.items():
+            if any(letters.index(pair[0]) > letters.index(pair[1]) for pair in pairs):
                 return Feedback(name)
-        return Feedback("right")
+        return Feedback("right" if letters == right else "other")
 
     return judge
 
 
-def read_names(answer: Any) -> set[str] | None:
-    """Read names of a to e from ``"a, b"``, ``"A.grad"``, ``["a", "b"]`` or ``{"a"}``; None for any other answer."""
+def judge_word(words: Mapping[str, str]) -> Judge:
+    """Make a judge of a word: ``words`` maps each of the possible ones to its feedback.
+
+    ``"layer.weight.grad"`` is read as ``weight``.
+    """
+
+    def judge(answer: Any) -> Feedback:
+        text = answer.strip().lower() if isinstance(answer, str) else ""
+        return Feedback(words.get(text.removeprefix("layer.").removesuffix(".grad"), "form"))
+
+    return judge
+
+
+def read_names(answer: Any, known: Set[str]) -> set[str]:
+    """Read known names from ``"a, b"``, ``"A.grad"``, ``["a", "b"]`` or ``{"a"}``; empty for any other answer."""
     if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):
         answer = " ".join(answer)
-    if not isinstance(answer, str):
-        return None
-    words = set(re.findall(r"\w+", answer.lower().replace(".grad", ""))) - {"and"}
-    return words if words and words <= set("abcde") else None
+    words = set(re.findall(r"\w+", answer.lower().replace(".grad", ""))) - {"and"} if isinstance(answer, str) else set()
+    return words if words <= known else set()
 
 
 # Functions
@@ -187,14 +197,20 @@ def check_callable(answer: Any) -> Feedback | None:
     return Feedback("function_result", kind)
 
 
-def call_answer(function: Any, *given: Any) -> tuple[Any, Feedback | None]:
-    """Call the learner's function; return (result, feedback if it raises, returns None or changes its arguments)."""
+def call_function(function: Any, *given: Any) -> tuple[Any, Feedback | None]:
+    """Call what may be a function; return (result, feedback if it is none or raises)."""
     if fault := check_callable(function):
         return None, fault
-    copies = [tensor.clone() for tensor in list_tensors(given)]
     result, error = call_safely(function, *given)
-    if error:
-        return None, Feedback("raised", error)
+    return result, Feedback("raised", error) if error else None
+
+
+def call_answer(function: Any, *given: Any) -> tuple[Any, Feedback | None]:
+    """Call the learner's function; return (result, feedback if it raises, returns None or changes its arguments)."""
+    copies = [tensor.clone() for tensor in list_tensors(given)]
+    result, fault = call_function(function, *given)
+    if fault:
+        return None, fault
     if not all(map(torch.equal, list_tensors(given), copies)):
         return None, Feedback("in_place")
     return result, Feedback("nothing") if result is None else None
@@ -206,10 +222,16 @@ def check_parameters(function: Any, *given: Any) -> Feedback | None:
     return Feedback("parameters") if callable(function) and error.startswith("TypeError") else None
 
 
+def call_hook(hook: Any, *given: Any) -> tuple[Any, Feedback | None]:
+    """As ``call_answer``, for a hook: there is feedback also if it takes another number of arguments."""
+    fault = check_parameters(hook, *given)
+    return (None, fault) if fault else call_answer(hook, *given)
+
+
 def call_backward_hook(hook: Any, *given: Any) -> tuple[Any, Feedback | None]:
     """Call a full backward hook; return (its tuple, feedback if that cannot replace ``grad_input``)."""
-    result, fault = call_answer(hook, *given)
-    if fault := check_parameters(hook, *given) or fault:
+    result, fault = call_hook(hook, *given)
+    if fault:
         return None, fault
     if not isinstance(result, tuple):
         return None, Feedback("bare")
@@ -239,6 +261,16 @@ def is_comparable(result: Any, tensor: torch.Tensor) -> bool:
     """Whether ``result`` is a tensor that can be compared with ``tensor`` elementwise."""
     is_similar = isinstance(result, torch.Tensor) and (result.device, result.layout) == (tensor.device, tensor.layout)
     return is_similar and result.shape == tensor.shape and not result.is_complex()
+
+
+def are_close(result: Any, expected: torch.Tensor) -> bool:
+    """Whether ``result`` is a tensor with the numbers of ``expected``, rounding apart."""
+    return is_comparable(result, expected) and torch.allclose(result.to(expected.dtype), expected, rtol=1e-4, atol=1e-5)
+
+
+def describe_shape(value: Any) -> str:
+    """The shape of a tensor; of anything else its type."""
+    return str(tuple(value.shape)) if isinstance(value, torch.Tensor) else type(value).__name__
 
 
 def as_float(value: Any) -> float | None:

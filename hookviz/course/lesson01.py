@@ -9,8 +9,7 @@ from hookviz.course.judges import (
     Feedback,
     Grad,
     Judge,
-    call_safely,
-    check_callable,
+    call_function,
     judge_number,
     lesson_gradients,
     read_names,
@@ -29,29 +28,27 @@ def _square_gradient(passes: int = 1) -> float:
 
 def _judge_leaf_with_gradient(answer: Any) -> Feedback:
     """Judge the name of the leaf whose gradient is not 0 when ``d`` is 0."""
-    names = read_names(answer)
-    if names is None or len(names) > 1:
+    names = read_names(answer, set("abcde"))
+    if len(names) != 1:
         return Feedback("name")
-    name = names.pop()
+    [name] = names
     return Feedback("right" if name == "d" else name)
 
 
 def _judge_program(answer: Any) -> Feedback:
     """Run the learner's program on a and b, then backward, and judge both gradients."""
-    if fault := check_callable(answer):
-        return fault
     a, b = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0))
-    result, error = call_safely(answer, a, b)
-    if error:
-        return Feedback("raised", error)
+    result, fault = call_function(answer, a, b)
+    if fault:
+        return fault
     if not isinstance(result, torch.Tensor):
         return Feedback("no_tensor")
     if not result.requires_grad:
         return Feedback("no_history")
     if result.numel() != 1:
         return Feedback("many")
-    _, error = call_safely(torch.autograd.backward, result)
-    return Feedback("raised", error) if error else _judge_gradients(a.grad, b.grad)
+    _, fault = call_function(torch.autograd.backward, result)
+    return fault or _judge_gradients(a.grad, b.grad)
 
 
 def _judge_gradients(grad_a: Grad | None, grad_b: Grad | None) -> Feedback:
@@ -103,12 +100,10 @@ def _networks_with_silent_parameters() -> dict[str, tuple[nn.Module, set[str]]]:
 
 def _judge_silent_parameters(answer: Any) -> Feedback:
     """Run the learner's instrument on four networks, and compare the names that it returns."""
-    if fault := check_callable(answer):
-        return fault
     for name, (net, expected) in _networks_with_silent_parameters().items():
-        result, error = call_safely(answer, net, net(torch.ones(1, 1)))
-        if error:
-            return Feedback("raised", error)
+        result, fault = call_function(answer, net, net(torch.ones(1, 1)))
+        if fault:
+            return fault
         if not isinstance(result, (list, tuple, set)) or not all(isinstance(found, str) for found in result):
             return Feedback("names_missing")
         if name == "missed" and len(set(result)) == 4:

@@ -8,23 +8,17 @@ from torch.utils.hooks import RemovableHandle
 from hookviz.course.judges import (
     Feedback,
     Grad,
-    Grads,
     Judge,
     add_two,
     as_float,
-    call_safely,
-    check_callable,
+    call_function,
     check_tensor_hook,
     double,
     judge_number,
+    judge_word,
     lesson_gradients,
     times_hundred_in_place,
 )
-
-
-def _gradients_with_hooks(*, c_hook: bool) -> Grads:
-    """The gradients of the lesson's graph, with or without ``c_hook``."""
-    return lesson_gradients({"c": [add_two] if c_hook else [], "e": [double]})
 
 
 def _count_firings_at_diamond() -> float:
@@ -55,21 +49,15 @@ def _gradient_of_leaf_behind_deleted_tensor() -> float:
     return p.grad.item()
 
 
-def _judge_direction(answer: Any) -> Feedback:
-    """Judge the direction in which a weight can move if no number of its gradient is above 0."""
-    text = answer.strip().lower() if isinstance(answer, str) else ""
-    return Feedback({"up": "right", "down": "down", "both": "both"}.get(text, "form"))
-
-
 def _judge_clipping(answer: Any) -> Feedback:
     """Run the learner's hook on a gradient with small, large and negative numbers."""
     grad = torch.tensor([0.5, 2.0, 10.0, -0.5, -10.0])
     fault = check_tensor_hook(answer, grad.clone())
     if fault:
         return fault
-    result, error = call_safely(answer, grad.clone())
-    if error:
-        return Feedback("raised", error)
+    result, fault = call_function(answer, grad.clone())
+    if fault:
+        return fault
     for bounds, name in (((-3, 3), "right"), ((None, 3), "one_side"), ((-3, None), "one_side"), ((0, 3), "positive")):
         if torch.equal(result, grad.clamp(*bounds)):
             return Feedback(name)
@@ -78,18 +66,14 @@ def _judge_clipping(answer: Any) -> Feedback:
 
 def _judge_note(answer: Any) -> Feedback:
     """Let the learner's function note the size of a gradient that is shared; judge log, pass and handle."""
-    if fault := check_callable(answer):
-        return fault
     a, d = (torch.tensor(numbers, requires_grad=True) for numbers in ([2.0, 2.0], [9.0, 9.0]))
     log: list[Any] = []
-    handle, error = call_safely(answer, d, log)
+    handle, fault = call_function(answer, d, log)
     if log:
         return Feedback("early")
-    if not error:
-        _, error = call_safely(torch.autograd.backward, a * 3 + d, torch.tensor([2.0, -5.0]))
-    if error:
-        return Feedback("raised", error)
-    if fault := _judge_log(log):
+    if not fault:
+        _, fault = call_function(torch.autograd.backward, a * 3 + d, torch.tensor([2.0, -5.0]))
+    if fault := fault or _judge_log(log):
         return fault
     if a.grad is None or a.grad.tolist() != [6, -15]:
         return Feedback("shared")
@@ -123,11 +107,11 @@ def _can_remove(handle: Any, tensor: torch.Tensor) -> bool:
 
 JUDGES: dict[str, Judge] = {
     "02.1": judge_number(
-        lambda: _gradients_with_hooks(c_hook=True)["c"],
+        lambda: lesson_gradients({"c": [add_two], "e": [double]})["c"],
         {4: "no_hooks", 8: "before", 6: "without_e", 12: "late_e", 112: "d"},
     ),
     "02.2": judge_number(
-        lambda: _gradients_with_hooks(c_hook=False)["a"], {30: "still_on", 12: "all_removed", 16: "b", 8: "c"}
+        lambda: lesson_gradients({"e": [double]})["a"], {30: "still_on", 12: "all_removed", 16: "b", 8: "c"}
     ),
     "02.3": judge_number(
         _gradient_after_two_hooks, {17: "reversed", 7: "first", 15: "second", 22: "both", 9: "seed", 5: "none_ran"}
@@ -141,7 +125,7 @@ JUDGES: dict[str, Judge] = {
         lambda: lesson_gradients({"d": [times_hundred_in_place]}, join=torch.add)["c"],
         {1: "alone", 4: "product", 400: "product", 0: "zero"},
     ),
-    "02.7": _judge_direction,
+    "02.7": judge_word({"up": "right", "down": "down", "both": "both"}),
     "02.8": _judge_clipping,
     "02.9": _judge_note,
 }

@@ -11,7 +11,7 @@ from hookviz.course.judges import (
     Feedback,
     Judge,
     as_float,
-    call_answer,
+    call_hook,
     call_safely,
     check_callable,
     check_parameters,
@@ -36,8 +36,8 @@ class _ReluTwice(nn.Module):
 
 HOOK_ORDER = "ABDC"
 """The order of the hooks of a module: forward pre-hook, forward hook, full backward pre-hook, full backward hook."""
-ORDER_RULES = (("forward", "A", "B"), ("passes", "B", "D"), ("passes", "B", "C"), ("backward", "D", "C"))
-"""A usual mistake, and two letters that are in the wrong order then."""
+ORDER_RULES = {"forward": ["AB"], "passes": ["BD", "BC"], "backward": ["DC"]}
+"""A usual mistake → pairs of letters, one of which is in the wrong order then."""
 
 
 def _sum_net_result(call: Callable[[nn.Module], Callable[..., torch.Tensor]]) -> float:
@@ -79,9 +79,8 @@ def _judge_doubling(answer: Any) -> Feedback:
     """Call the learner's pre-hook as SumNet would, with two pairs of inputs, and judge the results."""
     factors = set()
     for given in ((1.0, 2.0), (5.0, 7.0)):
-        inputs = _SumNet(), tuple(torch.tensor(number) for number in given)
-        result, fault = call_answer(answer, *inputs)
-        if fault := check_parameters(answer, *inputs) or fault:
+        result, fault = call_hook(answer, _SumNet(), tuple(torch.tensor(number) for number in given))
+        if fault:
             return fault
         if not isinstance(result, tuple):
             return Feedback("bare")
@@ -99,10 +98,10 @@ def _judge_times_c(answer: Any) -> Feedback:
     for c in (3.0, 5.0):
         a, b, kwargs = torch.tensor(1.0), torch.tensor(2.0), {"c": torch.tensor(c)}
         net, args, output = _SumNet(), (a, b), a + b + kwargs["c"]
-        result, fault = call_answer(answer, net, args, kwargs, output)
+        result, fault = call_hook(answer, net, args, kwargs, output)
         if fault and fault.name == "raised" and not call_safely(answer, net, args, output, kwargs)[1]:
             return Feedback("parameters")
-        if fault := check_parameters(answer, net, args, kwargs, output) or fault:
+        if fault:
             return fault
         numbers.append(as_float(result))
     usual = {(18, 40): "right", (6, 8): "unchanged", (9, 13): "added", (18, 24): "constant", (18, 18): "constant"}

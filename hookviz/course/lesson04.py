@@ -14,6 +14,7 @@ from hookviz.course.judges import (
     call_backward_hook,
     call_safely,
     judge_number,
+    judge_word,
 )
 from hookviz.course.sick_net import SickNet
 
@@ -23,28 +24,26 @@ class _ProductNet(nn.Module):
         return (a * b) * d
 
 
-def _record_grad_inputs(
-    module: nn.Module, *inputs: torch.Tensor, on: nn.Module | None = None, **named_inputs: Any
-) -> list[Any]:
-    """Run one pass; list the ``grad_input`` of each firing of a hook on ``on``, or on ``module`` if None."""
+def _record_grad_inputs(module: nn.Module, *inputs: torch.Tensor, on: nn.Module) -> list[Any]:
+    """Run one pass; list the ``grad_input`` of each firing of a hook on ``on``."""
     given: list[Any] = []
-    target = module if on is None else on
-    target.register_full_backward_hook(lambda module, grad_input, grad_output: given.append(grad_input))
-    _run_without_warnings(module, *inputs, **named_inputs)
+    on.register_full_backward_hook(lambda module, grad_input, grad_output: given.append(grad_input))
+    _run_without_warnings(module, *inputs)
     return given
 
 
-def _run_without_warnings(module: nn.Module, *inputs: torch.Tensor, **named_inputs: Any) -> None:
+def _run_without_warnings(module: nn.Module, *inputs: torch.Tensor) -> None:
     """Run a forward and a backward pass; torch warns of what the lesson explains."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.autograd.backward(module(*inputs, **named_inputs).sum())
+        torch.autograd.backward(module(*inputs).sum())
 
 
 def _first_grad_input() -> float:
     """The first entry of the ``grad_input`` of a hook on ProductNet."""
     a, b, d = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 4.0))
-    return float(_record_grad_inputs(_ProductNet(), a, b, d)[0][0])
+    net = _ProductNet()
+    return float(_record_grad_inputs(net, a, b, d, on=net)[0][0])
 
 
 def _two_layers() -> nn.Sequential:
@@ -89,13 +88,6 @@ def _count_firing_hooks() -> float:
         module.register_full_backward_hook(lambda module, grad_input, grad_output: fired.append(module))
     _run_without_warnings(net, torch.ones(2, 1, 8, 8))
     return float(len(fired))
-
-
-def _judge_what_is_there(answer: Any) -> Feedback:
-    """Judge which of a layer's weight and input have their ``.grad`` when the full backward hook runs."""
-    text = answer.strip().lower().removeprefix("layer.").removesuffix(".grad") if isinstance(answer, str) else ""
-    names = {"weight": "right", "x": "input", "both": "both", "none": "neither"}
-    return Feedback(names.get(text, "form"))
 
 
 def _judge_sign_flip(answer: Any) -> Feedback:
@@ -193,7 +185,7 @@ def _compare_norms(norms: dict[Any, Any], came_in: dict[str, float], went_out: d
 JUDGES: dict[str, Judge] = {
     "04.1": judge_number(_first_grad_input, {4: "inside", 8: "b", 6: "d", 1: "output", 24: "value", 2: "input"}),
     "04.2": judge_number(_count_early_gradients, {0: "none_yet", 4: "all", 1: "half", 3: "half"}),
-    "04.3": _judge_what_is_there,
+    "04.3": judge_word({"weight": "right", "x": "input", "both": "both", "none": "neither"}),
     "04.4": judge_number(_weight_gradient, {0.2: "scaled", 3: "of_x", 0.3: "of_x", 0: "wiped"}),
     "04.5": judge_number(_count_firing_hooks, {10: "all", 8: "none_entry", 5: "blocks", 4: "blocks", 6: "body"}),
     "04.6": _judge_sign_flip,

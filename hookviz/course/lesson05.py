@@ -4,13 +4,14 @@ import copy
 import inspect
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
-from hookviz.course.judges import Feedback, Judge, call_safely, check_callable, check_tensor_hook, judge_number
+from hookviz.course.judges import Feedback, Judge, call_function, call_safely, check_tensor_hook, judge_number
 from hookviz.course.sick_net import SickNet
 
 
@@ -74,33 +75,26 @@ def _judge_causes(answer: Any) -> Feedback:
 
 def _judge_context_manager(answer: Any) -> Feedback:
     """Enter and leave the learner's context manager, once normally and once with an error."""
-    if fault := check_callable(answer):
-        return fault
     net, calls = _make_net(), []
     others = [layer.register_forward_hook(lambda *given: None) for layer in net]
 
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         calls.append(module)
 
-    for run_block in (_run_block, _run_failing_block):
-        manager, error = call_safely(answer, net, hook)
-        if error:
-            return Feedback("raised", error)
+    for fails in (False, True):
+        manager, fault = call_function(answer, net, hook)
+        if fault:
+            return fault
         if inspect.isgenerator(manager):
             return Feedback("generator")
         if not isinstance(manager, AbstractContextManager):
             return Feedback("no_manager")
-        _, error = call_safely(run_block, manager, net)
+        _, error = call_safely(_run_block, manager, net, fails)
         if error and not error.endswith(_ERROR_IN_BLOCK):
             return Feedback("raised", error)
-        inside = calls[:]
-        net(torch.ones(1))
-        stays = len(calls) > len(inside)
-        feedback = _judge_calls(net, inside, stays=stays, by_error=run_block is _run_failing_block)
+        feedback = _judge_calls(net, calls, others, by_error=fails)
         if feedback.name != "right":
             return feedback
-        if not all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True)):
-            return Feedback("foreign")
         calls.clear()
     return Feedback("right")
 
@@ -108,45 +102,43 @@ def _judge_context_manager(answer: Any) -> Feedback:
 _ERROR_IN_BLOCK = "an error inside the block"
 
 
-def _run_block(manager: AbstractContextManager[Any], net: Callable[..., Any]) -> None:
+def _run_block(manager: AbstractContextManager[Any], net: Callable[..., Any], fails: bool) -> None:
     with manager:
         net(torch.ones(1))
+        if fails:
+            raise ValueError(_ERROR_IN_BLOCK)
 
 
-def _run_failing_block(manager: AbstractContextManager[Any], net: Callable[..., Any]) -> None:
-    with manager:
-        net(torch.ones(1))
-        raise ValueError(_ERROR_IN_BLOCK)
-
-
-def _judge_calls(net: nn.Sequential, inside: list[Any], *, stays: bool, by_error: bool) -> Feedback:
-    """Judge the modules whose hooks fired ``inside`` the block, and whether a hook ``stays`` after it."""
+def _judge_calls(net: nn.Sequential, calls: list[Any], others: list[RemovableHandle], *, by_error: bool) -> Feedback:
+    """Judge whose hooks fired inside the block that has just ended, whether one stays, and whether all others stay."""
+    inside = calls[:]
+    net(torch.ones(1))
     if net in inside:
         return Feedback("whole")
     if inside != list(net):
         return Feedback("some" if inside else "never")
-    if stays:
+    if len(calls) > len(inside):
         return Feedback("error" if by_error else "stays")
-    return Feedback("right")
+    kept = all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True))
+    return Feedback("right" if kept else "foreign")
 
 
 def _judge_hook_factory(answer: Any) -> Feedback:
     """Make three hooks with the learner's function, and then run them."""
-    if fault := check_callable(answer):
-        return fault
-    factors = (2, 3, 4)
-    made = [call_safely(answer, factor) for factor in factors]
-    error = next((error for _, error in made if error), "")
-    if error:
-        return Feedback("raised", error)
-    if all(hook is None for hook, _ in made):
+    factors, hooks = (2, 3, 4), []
+    for factor in factors:
+        hook, fault = call_function(answer, factor)
+        if fault:
+            return fault
+        hooks.append(hook)
+    if all(hook is None for hook in hooks):
         return Feedback("no_return")
-    if not all(callable(hook) for hook, _ in made):
+    if not all(map(callable, hooks)):
         return Feedback("no_hook")
-    fault = next((fault for hook, _ in made if (fault := check_tensor_hook(hook, torch.tensor(1.0)))), None)
+    fault = next((fault for hook in hooks if (fault := check_tensor_hook(hook, torch.tensor(1.0)))), None)
     if fault is not None:
         return fault
-    results = [hook(torch.tensor(10.0)).item() for hook, _ in made]
+    results = [hook(torch.tensor(10.0)).item() for hook in hooks]
     if results == [10.0 * factor for factor in factors]:
         return Feedback("right")
     return Feedback("same" if len(set(results)) == 1 else "other")
@@ -154,49 +146,39 @@ def _judge_hook_factory(answer: Any) -> Feedback:
 
 def _judge_hook_group(answer: Any) -> Feedback:
     """Use groups that the learner's class makes: alone, with an error in the block, and one inside another."""
-    if fault := check_callable(answer):
-        return fault
     for judge in (_judge_one_group, _judge_two_groups):
         groups = []
         for _ in range(2):
-            group, error = call_safely(answer)
-            if error:
-                return Feedback("raised", error)
+            group, fault = call_function(answer)
+            if fault:
+                return fault
             if not isinstance(group, AbstractContextManager):
                 return Feedback("no_manager")
             if not callable(getattr(group, "add", None)):
                 return Feedback("no_add")
             groups.append(group)
-        fault, error = call_safely(judge, *groups)
+        feedback, error = call_safely(judge, *groups)
         if error:
             return Feedback("failed", error)
-        if fault.name != "right":
-            return Feedback(fault.name, fault.detail)
+        if feedback.name != "right":
+            return Feedback(feedback.name, feedback.detail)
     return Feedback("right")
 
 
 def _judge_one_group(group: Any, second_group: Any) -> Feedback:
     """Judge a group whose block ends normally, and one whose block ends in an error."""
-    for manager, run_block in ((group, _run_block), (second_group, _run_failing_block)):
+    for manager, fails in ((group, False), (second_group, True)):
         net = _make_net()
         calls: list[Any] = []
         others = [layer.register_forward_hook(lambda *given: None) for layer in net]
-        by_error = run_block is _run_failing_block
-        with ExitStack() as stack:
-            stack.callback(_remove_all, net)
-            _, error = call_safely(run_block, _Filled(manager, net, calls), net)
-            if error and not error.endswith(_ERROR_IN_BLOCK):
-                return Feedback("failed", error)
-            if by_error and not error:
-                return Feedback("swallows")
-            inside = calls[:]
-            net(torch.ones(1))
-            if inside != list(net):
-                return Feedback("some" if inside else "never")
-            if len(calls) > len(inside):
-                return Feedback("error" if by_error else "stays")
-            if not all(other.id in layer._forward_hooks for other, layer in zip(others, net, strict=True)):
-                return Feedback("foreign")
+        _, error = call_safely(_run_block, _Filled(manager, net, calls), net, fails)
+        if error and not error.endswith(_ERROR_IN_BLOCK):
+            return Feedback("failed", error)
+        if fails and not error:
+            return Feedback("swallows")
+        feedback = _judge_calls(net, calls, others, by_error=fails)
+        if feedback.name != "right":
+            return feedback
     return Feedback("right")
 
 
@@ -213,11 +195,6 @@ class _Filled(AbstractContextManager[None]):
 
     def __exit__(self, *error: Any) -> bool | None:
         return bool(self._group.__exit__(*error))
-
-
-def _remove_all(net: nn.Sequential) -> None:
-    for layer in net:
-        layer._forward_hooks.clear()
 
 
 def _judge_two_groups(outer: Any, inner: Any) -> Feedback:

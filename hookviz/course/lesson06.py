@@ -9,12 +9,13 @@ from hookviz.course.judges import (
     Feedback,
     Judge,
     as_float,
+    call_function,
     call_safely,
-    check_callable,
     has_forward_hook,
     ignore_rounding,
     is_comparable,
     judge_number,
+    judge_word,
     list_tensors,
 )
 
@@ -82,27 +83,17 @@ def _stored_grad_output() -> float:
     return gradient.item()
 
 
-def _judge_largest_number(answer: Any) -> Feedback:
-    """Judge whether the stem of the network that does not learn is given numbers up to 16, or to more or less."""
-    text = answer.strip().lower() if isinstance(answer, str) else ""
-    return Feedback({"smaller": "right", "larger": "larger", "the same": "same", "same": "same"}.get(text, "form"))
-
-
 def _judge_output_list(answer: Any) -> Feedback:
     """Put the learner's hook on a layer, overwrite each of its outputs in place, and judge the list."""
-    if fault := check_callable(answer):
-        return fault
     layer = nn.Linear(1, 2, bias=False)
     layer.weight = nn.Parameter(torch.tensor([[-3.0], [2.0]]))
-    stored, error = call_safely(answer, layer)
-    if error:
-        return Feedback("raised", error)
+    stored, fault = call_function(answer, layer)
+    if fault:
+        return fault
     if not isinstance(stored, list):
         return Feedback("no_list")
-    returned, error = call_safely(lambda: [layer(torch.tensor([number])).relu_() for number in (1.0, 10.0)])
-    if error:
-        return Feedback("raised", error)
-    return _check_outputs(returned) or _judge_stored_outputs(stored)
+    returned, fault = call_function(lambda: [layer(torch.tensor([number])).relu_() for number in (1.0, 10.0)])
+    return fault or _check_outputs(returned) or _judge_stored_outputs(stored)
 
 
 def _check_outputs(returned: list[Any]) -> Feedback | None:
@@ -165,14 +156,10 @@ _PICTURES = torch.tensor([-3.0, 2, 5, -1, 4, -2, 0.5, -4, -0.5, 1, -6, 3, 7, -8,
 
 def _judge_extraction(answer: Any) -> Feedback:
     """Let the learner's function collect the features of four pictures in two batches; the second one is smaller."""
-    if fault := check_callable(answer):
-        return fault
     model = _Scaled().train()
     expected = _Scaled().eval().layer(_PICTURES).detach()
-    features, error = call_safely(answer, model, model.layer, [_PICTURES[:3].clone(), _PICTURES[3:].clone()])
-    if error:
-        return Feedback("raised", error)
-    fault = _judge_features(features, expected) or _judge_traces(model) or _judge_tuple(answer)
+    features, fault = call_function(answer, model, model.layer, [_PICTURES[:3].clone(), _PICTURES[3:].clone()])
+    fault = fault or _judge_features(features, expected) or _judge_traces(model) or _judge_tuple(answer)
     return fault or _judge_after_error(answer) or Feedback("right")
 
 
@@ -238,7 +225,7 @@ JUDGES: dict[str, Judge] = {
     "06.2": ignore_rounding(judge_number(_stored_input_after_change, {1: "copy", 1.2: "step"})),
     "06.3": judge_number(_stored_grad_output, {1: "last", 2: "middle", 8: "sent"}),
     "06.4": _judge_smallest_number,
-    "06.5": _judge_largest_number,
+    "06.5": judge_word({"smaller": "right", "larger": "larger", "the same": "same", "same": "same"}),
     "06.6": _judge_output_list,
     "06.7": _judge_extraction,
 }

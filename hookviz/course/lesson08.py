@@ -10,9 +10,11 @@ from hookviz.course.judges import (
     Feedback,
     Judge,
     call_answer,
+    call_function,
     call_safely,
     check_callable,
     check_parameters,
+    describe_shape,
     is_comparable,
     judge_number,
 )
@@ -74,16 +76,6 @@ def _score_without_second_map() -> float:
     return net.scores()[0, 0].item()
 
 
-def _class_of_the_mark() -> float:
-    """The class that a network names which has learned to read marks, for a picture with the mark of a 7."""
-    return 7.0
-
-
-def _count_same_heat_maps() -> float:
-    """How many of eight heat maps of the sick network are the same as the first one."""
-    return 8.0
-
-
 _COMMON_FORMULAS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "right": _heat_map,
     "negative": lambda maps, grad: (grad.mean((2, 3), keepdim=True) * maps).sum(1),
@@ -112,7 +104,7 @@ def _judge_heat_map(answer: Any) -> Feedback:
     if fault:
         return fault
     if not isinstance(result, torch.Tensor) or result.shape != (2, 4, 5):
-        return Feedback("size", str(tuple(result.shape)) if isinstance(result, torch.Tensor) else type(result).__name__)
+        return Feedback("size", describe_shape(result))
     for name, compute in _COMMON_FORMULAS.items():
         if torch.allclose(result.float(), compute(maps, grad), atol=1e-5):
             return Feedback(name)
@@ -172,21 +164,17 @@ _NORM_CLASSES = torch.tensor([0, 1])
 
 def _judge_heat_function(answer: Any) -> Feedback:
     """Call the learner's function in the middle of a training, and again in ``no_grad``."""
-    if fault := check_callable(answer):
-        return fault
     net = _NormNet().train()
     for parameter in net.parameters():
         parameter.grad = torch.ones_like(parameter)
-    heat, error = call_safely(answer, net, net.norm, _NORM_PICTURES.clone(), _NORM_CLASSES)
-    if error:
-        return Feedback("raised", error)
-    return _judge_norm_heat(heat) or _judge_side_effects(net) or _judge_in_no_grad(answer)
+    heat, fault = call_function(answer, net, net.norm, _NORM_PICTURES.clone(), _NORM_CLASSES)
+    return fault or _judge_norm_heat(heat) or _judge_side_effects(net) or _judge_in_no_grad(answer)
 
 
 def _judge_norm_heat(heat: Any) -> Feedback | None:
     expected = _norm_heat(_NormNet().eval())
     if not is_comparable(heat, expected):
-        return Feedback("size", str(tuple(heat.shape)) if isinstance(heat, torch.Tensor) else type(heat).__name__)
+        return Feedback("size", describe_shape(heat))
     if torch.allclose(heat.float(), expected, atol=1e-4):
         return None
     return Feedback("training" if torch.allclose(heat.float(), _norm_heat(_NormNet().train()), atol=1e-4) else "other")
@@ -220,8 +208,8 @@ JUDGES: dict[str, Judge] = {
     "08.1": judge_number(_weight_of_first_map, {8: "spread", -1: "second", 0.25: "share", 1: "score"}),
     "08.2": judge_number(_heat_at_the_bar, {-1: "negative", 1: "map", 2: "dash", -2: "first"}),
     "08.3": judge_number(_score_without_second_map, {1: "same", 0: "fell", -1: "first", 3: "twice"}),
-    "08.4": judge_number(_class_of_the_mark, {5: "digit", 12: "sum"}),
-    "08.5": judge_number(_count_same_heat_maps, {1: "different", 0: "itself", 7: "others"}),
+    "08.4": judge_number(lambda: 7.0, {5: "digit", 12: "sum"}),  # the class of the mark in the corner
+    "08.5": judge_number(lambda: 8.0, {1: "different", 0: "itself", 7: "others"}),  # all heat maps are the same
     "08.6": _judge_heat_map,
     "08.7": _judge_seen_gradient,
     "08.8": _judge_heat_function,

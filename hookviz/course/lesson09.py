@@ -12,10 +12,12 @@ from hookviz.course import cures
 from hookviz.course.judges import (
     Feedback,
     Judge,
+    are_close,
     as_float,
+    call_function,
     call_safely,
-    check_callable,
     judge_number,
+    read_names,
 )
 from hookviz.course.sick_net import BATCH, IMAGES_TO_LEARN_FROM, SickNet, read_digits
 
@@ -30,13 +32,8 @@ _UPDATED = 1e-12
 
 def _judge_parts_that_stand_still(answer: Any) -> Feedback:
     """Judge the names of the parts that training does not move."""
-    if isinstance(answer, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in answer):
-        answer = " ".join(answer)
-    words = (
-        {word.strip("`'\".").lower() for word in answer.replace(",", " ").split()} if isinstance(answer, str) else set()
-    )
-    parts = words - {"and"}
-    if not parts or not parts <= _PARTS:
+    parts = read_names(answer, _PARTS)
+    if not parts:
         return Feedback("part_names")
     if parts == {"stem", "head"}:
         return Feedback("right")
@@ -56,25 +53,17 @@ def _images() -> Tensor:
 
 def _make_net(answer: Any) -> tuple[Any, Feedback | None]:
     """Make a network of the learner's class and call it; return (network, feedback if that fails)."""
-    if fault := check_callable(answer):
+    net, fault = call_function(answer)
+    if fault:
         return None, fault
-    net, error = call_safely(answer)
-    if error:
-        return None, Feedback("raised", error)
     if not isinstance(net, SickNet):
         return None, Feedback("no_net")
-    scores, error = call_safely(net, _images())
-    if error:
-        return None, Feedback("raised", error)
+    scores, fault = call_function(net, _images())
+    if fault:
+        return None, fault
     if not isinstance(scores, Tensor) or scores.shape != (BATCH, 10):
         return None, Feedback("scores")
     return net, None
-
-
-def _same(one: Any, other: Any) -> bool:
-    return (
-        isinstance(one, Tensor) and one.shape == other.shape and bool(torch.allclose(one, other, rtol=1e-4, atol=1e-5))
-    )
 
 
 def _judge_living_units(answer: Any) -> Feedback:
@@ -83,9 +72,9 @@ def _judge_living_units(answer: Any) -> Feedback:
         return fault
     if not all(isinstance(block.bend, nn.ReLU) for block in net.body):
         return Feedback("lost")
-    if not _same(net.neck.weight, SickNet().neck.weight):
+    if not are_close(net.neck.weight, SickNet().neck.weight):
         return Feedback("weights")
-    if not _same(net.neck.bias, torch.zeros(32)):
+    if not are_close(net.neck.bias, torch.zeros(32)):
         return Feedback("still" if net.neck.bias.min() < -4 else "bias")
     return Feedback("right")
 
@@ -117,18 +106,16 @@ def _judge_forward(answer: Any) -> Feedback:
         return Feedback("cut_off")
     if net.stem.weight.grad is None:
         return Feedback("graph")
-    return Feedback("right" if _same(net(_images()), cures.Repaired()(_images())) else "other")
+    return Feedback("right" if are_close(net(_images()), cures.Repaired()(_images())) else "other")
 
 
 def _judge_training(answer: Any) -> Feedback:
     """Train a network for an epoch with the learner's function, and compare with the losses that should come out."""
-    if fault := check_callable(answer):
-        return fault
     net, expected = cures.Unhooked(), cures.Unhooked()
     before = [parameter.detach().clone() for parameter in net.parameters()]
-    losses, error = call_safely(answer, net, 1)
-    if error:
-        return Feedback("raised", error)
+    losses, fault = call_function(answer, net, 1)
+    if fault:
+        return fault
     moved = [bool((new - old).norm() > _UPDATED) for new, old in zip(net.parameters(), before, strict=True)]
     if not any(moved):
         return Feedback("nothing_moves")
@@ -169,8 +156,6 @@ def _train_rest(net: Any) -> None:
 
 def _judge_stand_still(answer: Any) -> Feedback:
     """Give the learner's function a network and a training, and judge the names; then a training that raises."""
-    if fault := check_callable(answer):
-        return fault
     calls: list[Any] = []
 
     def training(net: Any) -> None:
@@ -178,9 +163,9 @@ def _judge_stand_still(answer: Any) -> Feedback:
         _train_rest(net)
 
     hooks_before = _count_global_step_hooks()
-    names, error = call_safely(answer, _Rest(), training)
-    if error:
-        return Feedback("raised", error)
+    names, fault = call_function(answer, _Rest(), training)
+    if fault:
+        return fault
     if len(calls) != 1:
         return Feedback("calls", str(len(calls)))
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):

@@ -22,13 +22,7 @@ from hookviz.course.judges import (
     limit_lines,
     make_leaf,
 )
-from hookviz.course.random_graphs import (
-    GRAPHS,
-    Failure,
-    SmallEngine,
-    find_disagreement,
-    recognise,
-)
+from hookviz.course.random_graphs import GRAPHS, SmallEngine, find_disagreement, recognise, run_engine
 
 # The two functions for hooks
 
@@ -149,9 +143,8 @@ def _judge_through(answer: Any) -> Feedback:
     logs = [_run_through(answer, seed) for seed in range(GRAPHS)]
     if logs == [_run_through(engine.through, seed) for seed in range(GRAPHS)]:
         return Feedback("right")
-    for name, mistaken in _THROUGH_MISTAKES.items():
-        if logs == [_run_through(mistaken, seed) for seed in range(GRAPHS)]:
-            return Feedback(name)
+    if name := recognise(_run_through, answer, _THROUGH_MISTAKES):
+        return Feedback(name)
     errors = [log for log in logs if isinstance(log, str)]
     if any("mutated" in error or "changed size" in error for error in errors):
         return Feedback("mutated")
@@ -198,18 +191,18 @@ def _judge_part(part: str, usual: Mapping[str, Any], explain: Callable[[Any], Fe
         if fault := check_callable(answer):
             return fault
         small = SmallEngine(**{part: limit_lines(answer, _LINES) if part == "backward" else answer})
-        found = find_disagreement(small)
-        if found is None:
+        log = find_disagreement(small)
+        if log is None:
             return Feedback("right")
-        _, log = found
-        if isinstance(log, Failure) and log.kind == EndlessLoopError.__name__:
+        if isinstance(log, str) and log.startswith(EndlessLoopError.__name__):
             return Feedback("endless", f"{_LINES:,}")
-        if name := recognise(small, {name: SmallEngine(**{part: mistaken}) for name, mistaken in usual.items()}):
+        mistakes = {name: SmallEngine(**{part: mistaken}) for name, mistaken in usual.items()}
+        if name := recognise(run_engine, small, mistakes):
             return Feedback(name)
         seen: Feedback | None = call_safely(explain, answer)[0]  # a part may be anything
         if seen:
             return seen
-        return Feedback("fails", log.text) if isinstance(log, Failure) else Feedback("other")
+        return Feedback("fails", log) if isinstance(log, str) else Feedback("other")
 
     return judge
 

@@ -1,13 +1,20 @@
 """Judges the answers to the exercises of lesson 11."""
 
-import re
 from typing import Any
 
 import torch
 from torch import nn
 from torch.autograd import graph
 
-from hookviz.course.judges import Feedback, Judge, call_safely, check_callable, check_parameters, judge_number
+from hookviz.course.judges import (
+    Feedback,
+    Judge,
+    call_safely,
+    check_callable,
+    check_parameters,
+    judge_letters,
+    judge_number,
+)
 
 
 def _make_vector_leaf(*numbers: float) -> torch.Tensor:
@@ -55,7 +62,7 @@ def _count_grads_in_multi_grad_hook() -> float:
 
 
 STEP_ORDER = "ABDFHCGE"
-"""The order in which the eight hooks of a training step fire; a test compares it with what PyTorch does."""
+"""The order in which the eight hooks of a training step fire."""
 ORDER_RULES = {
     "forward": ["AB"],
     "call": ["BD", "BC", "BF", "BH"],
@@ -66,18 +73,6 @@ ORDER_RULES = {
     "written": ["FH"],
 }
 """A usual mistake → pairs of letters, one of which is in the wrong order then."""
-
-
-def _judge_order(answer: Any) -> Feedback:
-    """Compare the learner's eight letters with the order in which the hooks fire."""
-    text = "".join(map(str, answer)) if isinstance(answer, (list, tuple)) else answer
-    letters = "".join(re.findall(r"\w", text)).upper() if isinstance(text, str) else ""
-    if sorted(letters) != sorted(STEP_ORDER):
-        return Feedback("letters")
-    for name, pairs in ORDER_RULES.items():
-        if any(letters.index(pair[0]) > letters.index(pair[1]) for pair in pairs):
-            return Feedback(name)
-    return Feedback("right" if letters == STEP_ORDER else "other")
 
 
 def _judge_post_accumulate_hook(answer: Any) -> Feedback:
@@ -213,7 +208,7 @@ JUDGES: dict[str, Judge] = {
             600: "both",
         },
     ),
-    "11.4": _judge_order,
+    "11.4": judge_letters(STEP_ORDER, ORDER_RULES),
     "11.5": _judge_post_accumulate_hook,
     "11.6": _judge_key_renaming,
     "11.7": _judge_training_tool,

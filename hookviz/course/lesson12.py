@@ -9,6 +9,7 @@ from hookviz.course.judges import (
     Feedback,
     Grad,
     Judge,
+    are_close,
     call_answer,
     call_backward_hook,
     call_safely,
@@ -131,7 +132,7 @@ def _judge_sow_and_perturb(answer: Any) -> Feedback:
     for name, found, right in zip(("outputs", "gradients"), result, expected, strict=True):
         if set(found) != set(right):
             return Feedback("keys", name)
-        if not all(is_comparable(found[key], right[key]) and torch.allclose(found[key], right[key]) for key in right):
+        if not all(are_close(found[key], right[key]) for key in right):
             return Feedback(name)
     if any(module._forward_hooks or module._backward_hooks or module._forward_pre_hooks for module in net.modules()):
         return Feedback("left")

@@ -8,11 +8,13 @@ from torch import nn
 from hookviz.course.judges import (
     Feedback,
     Judge,
+    are_close,
     as_float,
-    call_answer,
+    call_hook,
     call_safely,
     check_callable,
     check_parameters,
+    describe_shape,
     has_forward_hook,
     is_comparable,
     judge_number,
@@ -81,15 +83,11 @@ def _judge_head_hook(hook: Any, head: int) -> Feedback:
     module = nn.Identity()
     if not callable(hook):
         return Feedback("no_hook" if hook is None else "hook")
-    if fault := check_parameters(hook, module, (fetched,), fetched):
-        return fault
-    result, fault = call_answer(hook, module, (fetched,), fetched)
+    result, fault = call_hook(hook, module, (fetched,), fetched)
     if fault:
         return fault
     if not is_comparable(result, fetched):
-        return Feedback(
-            "shapes", str(tuple(result.shape)) if isinstance(result, torch.Tensor) else type(result).__name__
-        )
+        return Feedback("shapes", describe_shape(result))
     mask = torch.arange(HEADS).eq(head).view(1, HEADS, 1, 1)
     usual = {"right": fetched * mask, "inverse": fetched * ~mask, "unchanged": fetched, "all_off": fetched * 0}
     return Feedback(next((name for name, tensor in usual.items() if torch.equal(result, tensor)), "other"))
@@ -131,12 +129,8 @@ def _judge_patched(
     ]
     if not isinstance(scores, torch.Tensor) or scores.shape != usual[0][1].shape:
         return Feedback("scores")
-    name = next((name for name, wanted in usual if _is_close(scores, wanted)), "other")
+    name = next((name for name, wanted in usual if are_close(scores, wanted)), "other")
     return Feedback("left") if name == "right" and left else Feedback(name)
-
-
-def _is_close(scores: torch.Tensor, wanted: torch.Tensor) -> bool:
-    return is_comparable(scores, wanted) and torch.allclose(scores.to(wanted.dtype), wanted, atol=1e-6)
 
 
 def _patch(net: nn.Module, module: nn.Module, row_a: torch.Tensor, row_b: torch.Tensor, places: Any) -> torch.Tensor:

@@ -51,7 +51,6 @@ class GivesPreHooksNoTuple(Node):
     """Its pre-hooks get the bare gradient."""
 
     def run(self, grad: Any) -> Any:
-        """Run the hooks and the node; the tuple around the gradient is missing."""
         grad = through(self.tensor_hooks, grad)
         grad = through(self.retain_hooks, grad)
         grad = through(self.pre_hooks, grad)
@@ -62,7 +61,6 @@ class CallsPostHooksWithOne(Node):
     """Its post-hooks get what is sent, and not what was received."""
 
     def send_through_post_hooks(self, grad: Any) -> Any:
-        """Call each post-hook with one value."""
         return through(self.post_hooks, self.send(grad))
 
 
@@ -70,7 +68,6 @@ class GivesOldGradient(Node):
     """Its post-hooks get the gradient from before the pre-hooks."""
 
     def run(self, grad: Any) -> Any:
-        """Run the hooks and the node; the post-hooks get an old gradient."""
         grad = through(self.tensor_hooks, grad)
         grad = old = through(self.retain_hooks, grad)
         (grad,) = through(self.pre_hooks, (grad,))
@@ -209,32 +206,6 @@ def queues_each_part(value: Any, grad: float = 1.0) -> None:
         for target, part in zip(node.next_nodes, node.run(buffer.pop(node)), strict=True):
             buffer[target] = buffer.get(target, 0.0) + part
             heappush(ready, target)
-
-
-def keeps_what_it_took(value: Any, grad: float = 1.0, buffer: dict[Any, Any] | None = None) -> None:
-    """Read a gradient in the buffer and leave it there."""
-    _run_with_buffer(value, grad, {} if buffer is None else buffer, removes_at_the_end=False)
-
-
-def empties_too_late(value: Any, grad: float = 1.0, buffer: dict[Any, Any] | None = None) -> None:
-    """Take a gradient out of the buffer only after its node has run."""
-    _run_with_buffer(value, grad, {} if buffer is None else buffer, removes_at_the_end=True)
-
-
-def _run_with_buffer(value: Any, grad: float, buffer: dict[Any, Any], removes_at_the_end: bool) -> None:
-    arrows = count_arrows(value.grad_fn)
-    buffer[value.grad_fn] = grad
-    ready = [value.grad_fn]
-    while ready:
-        node = heappop(ready)
-        sent = node.run(buffer[node])
-        if removes_at_the_end:
-            del buffer[node]
-        for target, part in zip(node.next_nodes, sent, strict=True):
-            buffer[target] = buffer.get(target, 0.0) + part
-            arrows[target] -= 1
-            if arrows[target] == 0:
-                heappush(ready, target)
 
 
 def stops_early(value: Any, grad: float = 1.0) -> None:

@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hookviz.course.answer_log import log_attempt, write_report
-from hookviz.course.fault_draw import COUNT, PLACES, draw_faults, find_in_trial, is_practice, previous_number
+from hookviz.course.fault_draw import (
+    COUNT,
+    STAGES,
+    draw_faults,
+    find_in_trial,
+    is_practice,
+    next_number,
+    previous_number,
+)
 from hookviz.course.project_case import ANSWERS, name_exercise, read_case, write_case
 from hookviz.course.project_detectors import grade_detectors
 from hookviz.course.project_grading import TRIES, Finding, Grade, grade_findings, list_findings, read_finding
@@ -23,9 +31,6 @@ from hookviz.course.project_patient import (
 )
 from hookviz.course.project_reasons import (
     explain_best,
-    explain_counts,
-    explain_next,
-    explain_used_up,
     list_right_and_wrong,
     project_texts,
     show_faults,
@@ -111,10 +116,10 @@ def hand_in(patient: Patient, findings: Any) -> Verdict:
     if problem is not None:
         return Verdict(name_exercise(seed), False, problem)
     if is_practice(seed):
-        faults = draw_faults(seed)
+        faults, texts = draw_faults(seed), project_texts()
         grade = grade_findings(faults, read)
-        reason = explain_counts(grade) + project_texts()["verdict.practice"] + list_right_and_wrong(grade)
-        reason += f"\n{show_faults(faults)}"
+        counts = texts["verdict.counts"].format(right=len(grade.right))
+        reason = f"{counts}{texts['verdict.practice']}{list_right_and_wrong(grade)}\n{show_faults(faults)}"
         return Verdict(name_exercise(seed), grade.passed, reason, credit=grade.score)
     return _grade_try(seed, read, listed)
 
@@ -140,13 +145,14 @@ def _explain_try(seed: str, grade: Grade, best: Grade, *, is_new: bool) -> str:
     texts, case = project_texts(), read_case(seed)
     is_over = case.left == 0 or best.score == 1
     if list(grade.findings) in case.tries:
-        reason = explain_counts(grade) + ("" if is_new else texts["verdict.again"]) + explain_best(best)
+        reason = texts["verdict.counts"].format(right=len(grade.right)) + ("" if is_new else texts["verdict.again"])
     else:
-        reason, grade = explain_used_up() + explain_best(best), Grade((), ())
+        reason, grade = texts["verdict.used_up"].format(tries=TRIES), Grade((), ())
+    reason += explain_best(best)
     if not is_over:
         return reason + texts["verdict.left"].format(left=case.left)
     if not best.passed:
-        reason += explain_next(seed)
+        reason += texts["verdict.closed"].format(next=next_number(seed))
     return reason + list_right_and_wrong(grade)
 
 
@@ -172,7 +178,7 @@ def _find_problem(findings: list[Any], read: list[Finding]) -> str | None:
         return texts["verdict.none"]
     unread = next((finding for finding in findings if read_finding(finding, KINDS) is None), None)
     if unread is not None:
-        return texts["verdict.unread"].format(finding=repr(unread), kinds=", ".join(KINDS), places=", ".join(PLACES))
+        return texts["verdict.unread"].format(finding=repr(unread), kinds=", ".join(KINDS), places=", ".join(STAGES))
     return None if len(read) == len(findings) == COUNT else texts["verdict.three"].format(count=len(read))
 
 

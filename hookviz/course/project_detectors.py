@@ -1,6 +1,7 @@
 """Try the detectors of a student on patients that nobody has seen."""
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from traceback import extract_tb
@@ -12,8 +13,8 @@ from hookviz.course.answer_log import describe_answer
 from hookviz.course.detector_code import find_forbidden_name
 from hookviz.course.fault_draw import (
     DETECTOR_KINDS,
-    PLACES,
     PLACES_OF_KIND,
+    STAGES,
     Fault,
     draw_trial,
     name_patient,
@@ -38,14 +39,10 @@ class Trial:
     kind: str
     patients: int = 0
     right: int = 0
-    silent: int = 0
-    """Patients that have the kind, and the detector named no place."""
-    false: int = 0
-    """Patients on which it named a place that does not have the kind."""
-    failed: int = 0
-    """Patients on which it raised an error, or returned something else than places."""
+    wrong: Counter[str] = field(default_factory=Counter)
+    """Way of being wrong → patients: ``silent`` on one that has the kind, a ``false`` place, ``failed``."""
     error: str = ""
-    """What it raised or returned the first time it failed."""
+    """What it raised, or returned in place of places, the first time it failed."""
     examples: list[str] = field(default_factory=list)
     """For each way of being wrong: the first such patient, what was named and what it has."""
 
@@ -59,33 +56,30 @@ class Trial:
         places = {place for fault in faults if fault.kind == self.kind for place in fault.places}
         self.right += found <= places and bool(found) == bool(places)
         if not found and places:
-            self.silent += 1
-            if self.silent == 1:
-                self._note("silent", patient=patient, faults=list_faults(faults))
+            self._count_wrong("silent", patient, faults)
         if not found <= places:
-            self.false += 1
-            if self.false == 1:
-                named = ", ".join(sorted(found))
-                self._note("false", patient=patient, faults=list_faults(faults), found=named)
+            self._count_wrong("false", patient, faults, found=", ".join(sorted(found)))
 
     def count_error(self, patient: str, error: str, faults: Sequence[Fault]) -> None:
         """Count one patient on which it failed."""
-        self.failed += 1
-        if self.failed == 1:
-            self.error = error
-            self._note("failed", patient=patient, faults=list_faults(faults))
+        self.error = self.error or error
+        self._count_wrong("failed", patient, faults)
 
-    def _note(self, way: str, **values: str) -> None:
-        self.examples.append(project_texts()[f"trial.first_{way}"].format(**values))
+    def _count_wrong(self, way: str, patient: str, faults: Sequence[Fault], **values: str) -> None:
+        self.wrong[way] += 1
+        if self.wrong[way] == 1:
+            text = project_texts()[f"trial.first_{way}"]
+            self.examples.append(text.format(patient=patient, faults=list_faults(faults), **values))
 
     def explain(self) -> str:
         """Say how often it was right, and for each way in which it was wrong the first such patient."""
         texts = project_texts()
+        silent, false, failed = (self.wrong[way] for way in ("silent", "false", "failed"))
         said = texts["trial.counts"].format(
-            kind=self.kind, right=self.right, patients=self.patients, silent=self.silent, false=self.false
+            kind=self.kind, right=self.right, patients=self.patients, silent=silent, false=false
         )
-        if self.failed:
-            said += texts["trial.failed"].format(failed=self.failed, error=self.error)
+        if failed:
+            said += texts["trial.failed"].format(failed=failed, error=self.error)
         return said + "".join(self.examples)
 
 
@@ -157,7 +151,7 @@ def _run(detector: Detector, patient: Patient) -> tuple[set[str] | None, str]:
     places = [read_place(place) for place in given if place != ""]
     found = {place for place in places if place is not None}
     if None in places:
-        return None, project_texts()["trial.no_places"].format(given=describe_answer(answer), places=", ".join(PLACES))
+        return None, project_texts()["trial.no_places"].format(given=describe_answer(answer), places=", ".join(STAGES))
     return found, ""
 
 

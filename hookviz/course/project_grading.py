@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hookviz.course.fault_draw import COUNT, PLACES, Fault
+from hookviz.course.fault_draw import COUNT, STAGES, Fault
 
 TRIES = 3
 """How many tries there are for each patient; a hint counts as one."""
@@ -48,7 +48,7 @@ def read_place(place: Any) -> str | None:
     """
     if not isinstance(place, str):
         return None
-    found = re.fullmatch(rf"(?:\w+\.)?({'|'.join(PLACES)})(?:\.\w+)*", place.strip().lower())
+    found = re.fullmatch(rf"(?:\w+\.)?({'|'.join(STAGES)})(?:\.\w+)*", place.strip().lower())
     return found[1] if found else None
 
 

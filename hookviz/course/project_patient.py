@@ -154,12 +154,12 @@ class Patient:
 
     def accuracy(self) -> float:
         """Return the share of 1,197 other images whose digit the network reads right, in evaluation mode."""
-        images, labels = _other_images()
+        images, labels = _images()
         self.net.eval()
         with torch.no_grad():
-            guesses = self.net(images).argmax(1)
+            guesses = self.net(images[BATCH:]).argmax(1)
         self.net.train()
-        return (guesses == labels).float().mean().item()
+        return (guesses == labels[BATCH:]).float().mean().item()
 
     def __repr__(self) -> str:
         return project_texts()["twin" if self.is_twin else "patient"].format(seed=self.seed, stages=len(STAGES))
@@ -215,7 +215,7 @@ def build_patient(seed: str, faults: Iterable[Fault], *, is_twin: bool = False) 
         torch.manual_seed(NumberSource(f"{seed} weights").number() % 2**31)
         net = Network()
     images, labels = _images()
-    actions = Actions()
+    actions: Actions = {}
     left_out: set[int] = set()
     log: dict[str, list[float]] = {name: [] for name in STAGES}
     for fault in faults:
@@ -228,25 +228,14 @@ def build_patient(seed: str, faults: Iterable[Fault], *, is_twin: bool = False) 
     _own_hooks.append(RemovableHandle.next_id - before)
     trained = [parameter for parameter in net.parameters() if id(parameter) not in left_out]
     optimizer = torch.optim.SGD(trained, lr=0.05, momentum=0.9)
-    return Patient(seed, net, optimizer, images, labels, log, is_twin)
+    return Patient(seed, net, optimizer, images[:BATCH], labels[:BATCH], log, is_twin)
 
 
 @cache
-def _all_images() -> tuple[Tensor, Tensor]:
-    """Images of (1797, 64) numbers from 0 to 1, and labels."""
+def _images() -> tuple[Tensor, Tensor]:
+    """Images of (1797, 64) numbers from 0 to 1, and labels; a patient has the first 600 of them."""
     images, labels = read_digits()
     return images.flatten(1) / 16, labels
-
-
-def _images() -> tuple[Tensor, Tensor]:
-    """The images to learn from."""
-    images, labels = _all_images()
-    return images[:BATCH], labels[:BATCH]
-
-
-def _other_images() -> tuple[Tensor, Tensor]:
-    images, labels = _all_images()
-    return images[BATCH:], labels[BATCH:]
 
 
 def read_seed(seed: int | str) -> str:
@@ -262,12 +251,8 @@ def read_seed(seed: int | str) -> str:
 # -- the faults
 
 
-class Actions(dict[tuple[str, str], Callable[..., Any]]):
-    """What the watchers of a stage do besides watching: (stage, watcher) → action."""
-
-    def find(self, stage: str, watcher: str) -> Callable[..., Any]:
-        """Return the action of a watcher; one that does nothing, if there is no fault."""
-        return self.get((stage, watcher), _do_nothing)
+Actions = dict[tuple[str, str], Callable[..., Any]]
+"""What the watchers of a stage do besides watching: (stage, watcher) → action."""
 
 
 def _do_nothing(*_: Any) -> None:
@@ -278,18 +263,21 @@ def _watch(net: Network, name: str, log: list[float], actions: Actions) -> None:
     """Register the watchers of a stage: the same number of hooks at the same places in each stage."""
     stage = net.stage(name)
 
+    def find(watcher: str) -> Callable[..., Any]:
+        return actions.get((name, watcher), _do_nothing)
+
     def write(module: nn.Module, args: Any, output: Tensor) -> Any:
         """Write what the stage returns into the log."""
         log.append(output.detach().mean().item())
-        return actions.find(name, "output")(module, args, output)
+        return find("output")(module, args, output)
 
     watched = copy.deepcopy(stage) if (name, "copy") in actions else stage
     watched.register_forward_hook(make_hook(write))
-    stage.mix.register_forward_hook(make_hook(actions.find(name, "mix")))
+    stage.mix.register_forward_hook(make_hook(find("mix")))
     if stage.mix.weight.requires_grad:
-        stage.mix.weight.register_hook(make_hook(actions.find(name, "weight")))
+        stage.mix.weight.register_hook(make_hook(find("weight")))
     if name != STAGES[0]:
-        stage.mix.register_full_backward_hook(make_hook(actions.find(name, "backward")))
+        stage.mix.register_full_backward_hook(make_hook(find("backward")))
 
 
 def _call_by_forward(net: Network, fault: Fault, actions: Actions) -> None:

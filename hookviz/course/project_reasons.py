@@ -2,21 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 
-from hookviz.course.fault_draw import PLACES, Fault, next_number
-from hookviz.course.project_grading import TRIES, Grade
+from hookviz.course.fault_draw import STAGES, Fault
+from hookviz.course.project_grading import Grade
 from hookviz.course.texts import read_texts
 from hookviz.support.messages import _
 from hookviz.support.messages.languages import current_language
 
 
-def project_texts(language: str | None = None) -> Mapping[str, str]:
-    """The texts of the project in one language; None means the current one."""
-    return read_texts(f"project.{language or current_language()}.json")
+def project_texts() -> Mapping[str, str]:
+    """The texts of the project, in the current language."""
+    return read_texts(f"project.{current_language()}.json")
 
 
 def sort_by_place(faults: Iterable[Fault]) -> list[Fault]:
-    """Sort faults from the first stage to the head."""
-    return sorted(faults, key=lambda fault: PLACES.index(fault.place))
+    """Sort faults from the first stage to the last."""
+    return sorted(faults, key=lambda fault: STAGES.index(fault.place))
 
 
 def list_faults(faults: Iterable[Fault]) -> str:
@@ -46,11 +46,6 @@ def show_faults(faults: Iterable[Fault]) -> str:
     return texts["verdict.faults"] + "".join(f"\n- {line}" for line in lines)
 
 
-def explain_counts(grade: Grade) -> str:
-    """Say how many findings are right, but not which."""
-    return project_texts()["verdict.counts"].format(right=len(grade.right))
-
-
 def explain_best(best: Grade) -> str:
     """Say what is counted: the best try."""
     key = "verdict.passed" if best.passed else "verdict.best"
@@ -64,13 +59,3 @@ def list_right_and_wrong(grade: Grade) -> str:
         key = "verdict.is_right" if finding in grade.right else "verdict.is_wrong"
         lines += "\n- " + texts[key].format(kind=finding.kind, place=finding.place)
     return lines
-
-
-def explain_used_up() -> str:
-    """Say that the findings come after the last try."""
-    return project_texts()["verdict.used_up"].format(tries=TRIES)
-
-
-def explain_next(seed: str) -> str:
-    """Say which patient comes next."""
-    return project_texts()["verdict.closed"].format(next=next_number(seed))

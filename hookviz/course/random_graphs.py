@@ -2,14 +2,14 @@
 
 import random
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import torch
 
 from hookviz.course import engine
+from hookviz.course.judges import call_safely
 
 GRAPHS = 300
 """How many graphs a learner's part of the engine is compared on."""
@@ -18,37 +18,53 @@ GRAPHS = 300
 class SmallEngine:
     """Builds graphs with the engine of the lesson, some of whose parts may be a learner's."""
 
-    def __init__(self, node: Any = None, value: Any = None, backward: Callable[..., Any] | None = None) -> None:
+    def __init__(
+        self, node: Any = None, value: Any = None, backward: Callable[..., Any] | None = None, module: Any = None
+    ) -> None:
         self.leaf: Any = value or engine.Value
         if node is not None:
             self.leaf = type("Value", (self.leaf,), {"node_class": node})
         self.backward = backward or engine.backward
+        self.module_class = module or engine.Module
 
     def node(self, value: Any) -> Any:
         return value.grad_fn
 
-    def join(self, *values: Any) -> Any:
-        """The sum of many values as one node."""
-        return self.leaf(sum(value.data for value in values), lambda grad: (grad,) * len(values), values)
+    def module(self, factor: Any) -> Any:
+        """A module that multiplies by ``factor``."""
+        return self.module_class(lambda x: x * factor)
+
+    def register(self, module: Any, kind: str, hook: Callable[..., Any]) -> None:
+        engine.register(getattr(module, f"{kind}_hooks"), hook)
+
+    def number(self, value: Any) -> float:
+        return float(getattr(value, "data", value))
 
 
-class _Join(torch.autograd.Function):
-    """The sum of many tensors as one node."""
+REGISTER = {
+    "forward_pre": "register_forward_pre_hook",
+    "forward": "register_forward_hook",
+    "backward_pre": "register_full_backward_pre_hook",
+    "backward": "register_full_backward_hook",
+}
+"""Kind of module hook, as it appears in the log → torch's method that registers it."""
 
-    @staticmethod
-    def forward(ctx: Any, *values: torch.Tensor) -> Any:
-        ctx.count = len(values)
-        return sum(values)
 
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
-        return (grad,) * ctx.count
+class _Scale(torch.nn.Module):
+    """Multiplies by a parameter, as the function of the small module does."""
+
+    def __init__(self, factor: torch.Tensor) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor
 
 
 class TorchEngine:
     """Builds the same graphs with torch."""
 
-    join = _Join.apply
+    module = _Scale
 
     def leaf(self, number: float) -> torch.Tensor:
         return torch.tensor(number, dtype=torch.float64, requires_grad=True)
@@ -58,6 +74,12 @@ class TorchEngine:
 
     def node(self, tensor: torch.Tensor) -> Any:
         return torch.autograd.graph.get_gradient_edge(tensor).node
+
+    def register(self, module: torch.nn.Module, kind: str, hook: Callable[..., Any]) -> None:
+        getattr(module, REGISTER[kind])(hook)
+
+    def number(self, value: torch.Tensor) -> float:
+        return float(value.item())
 
 
 def _numbers(given: Any) -> Any:
@@ -71,8 +93,8 @@ def _scaled(given: Any, factor: float) -> Any:
 class Program:
     """A random graph with hooks on it: the seed alone determines it, for either engine."""
 
-    def __init__(self, engine: SmallEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> None:
-        self.engine, self.max_fan_in = engine, max_fan_in
+    def __init__(self, engine: SmallEngine | TorchEngine, seed: int) -> None:
+        self.engine = engine
         self.choose = random.Random(seed)
         self.log: list[Any] = []
         self.handles: list[Any] = []
@@ -85,9 +107,7 @@ class Program:
     def _compute(self) -> Any:
         """Compute a new value, mostly from recent ones, so that paths fork and join."""
         left, right = self.choose.choices(self.values[-self.choose.randint(1, 6) :], k=2)
-        kind = self.choose.choice(["add", "multiply", "relu", "join"][: 4 if self.max_fan_in > 2 else 3])
-        if kind == "join":
-            return self.engine.join(*self.choose.choices(self.values, k=self.choose.randint(3, self.max_fan_in)))
+        kind = self.choose.choice(["add", "multiply", "relu"])
         return left + right if kind == "add" else left * right if kind == "multiply" else left.relu()
 
     def run(self) -> list[Any]:
@@ -132,124 +152,46 @@ class Program:
         self.handles.append(home.register_prehook(observe) if kind == "pre" else home.register_hook(observe))
 
 
-def run_graph(engine: SmallEngine | TorchEngine, seed: int, max_fan_in: int = 2) -> list[Any]:
-    return Program(engine, seed, max_fan_in).run()
-
-
 @cache
-def _log_of_torch(seed: int, max_fan_in: int) -> list[Any]:
-    return run_graph(TorchEngine(), seed, max_fan_in)
+def _log_of_torch(seed: int) -> list[Any]:
+    return Program(TorchEngine(), seed).run()
 
 
-@dataclass(frozen=True)
-class Failure:
-    """What a learner's part raised. Two errors are the same if they say the same, addresses apart."""
-
-    kind: str
-    text: str = field(compare=False)
-    said: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "said", re.sub(r"0x[0-9a-f]+", "", self.text))
+def find_disagreement(small: SmallEngine, seeds: range = range(GRAPHS)) -> list[Any] | str | None:
+    """The log or error of an engine for the first seed on which it differs from torch; None if it never does."""
+    return next((log for seed in seeds if (log := run_engine(small, seed)) != _log_of_torch(seed)), None)
 
 
-def find_disagreement(small: SmallEngine, seeds: range = range(GRAPHS), max_fan_in: int = 2) -> tuple[int, Any] | None:
-    """The first seed on which an engine differs from torch, and its log or failure; None if none differs."""
-    for seed in seeds:
-        log = log_or_error(small, seed, max_fan_in)
-        if log != _log_of_torch(seed, max_fan_in):
-            return seed, log
-    return None
-
-
-def log_or_error(small: SmallEngine, seed: int, max_fan_in: int = 2) -> list[Any] | Failure:
+def run_engine(small: SmallEngine, seed: int) -> list[Any] | str:
     """The log of a program, or what a learner's part raised."""
-    try:
-        return run_graph(small, seed, max_fan_in)
-    except (Exception, SystemExit) as error:  # a learner's part may raise anything
-        return Failure(type(error).__name__, f"{type(error).__name__}: {error}")
+    log, error = call_safely(lambda: Program(small, seed).run())
+    return error or log
 
 
-def recognise(small: SmallEngine, usual: dict[str, SmallEngine], seeds: range = range(120)) -> str | None:
-    """The name of the usual mistake that leaves the same logs as an engine."""
+def recognise(run: Callable[[Any, int], Any], part: Any, usual: Mapping[str, Any]) -> str | None:
+    """The name of the usual mistake for which ``run`` returns the same as for a learner's part, with every seed."""
     remaining = dict(usual)
-    for seed in seeds:
-        log = log_or_error(small, seed)
-        remaining = {name: mistaken for name, mistaken in remaining.items() if log_or_error(mistaken, seed) == log}
+    for seed in range(GRAPHS):
+        seen = _leave_out_addresses(run(part, seed))
+        remaining = {
+            name: mistaken for name, mistaken in remaining.items() if _leave_out_addresses(run(mistaken, seed)) == seen
+        }
         if not remaining:
             return None
     return next(iter(remaining))
 
 
+def _leave_out_addresses(seen: Any) -> Any:
+    """Two errors are the same if they say the same, addresses apart."""
+    return re.sub(r"0x[0-9a-f]+", "", seen) if isinstance(seen, str) else seen
+
+
 # Modules with hooks of four kinds
-
-KINDS = ("forward_pre", "forward", "backward_pre", "backward")
-"""The kinds of module hooks, as they appear in the log."""
-REGISTER = {
-    "forward_pre": "register_forward_pre_hook",
-    "forward": "register_forward_hook",
-    "backward_pre": "register_full_backward_pre_hook",
-    "backward": "register_full_backward_hook",
-}
-
-
-class _Scale(torch.nn.Module):
-    """Multiplies by a parameter, as the function of the small module does."""
-
-    def __init__(self, factor: torch.Tensor) -> None:
-        super().__init__()
-        self.factor = factor
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x * self.factor
-
-
-class _SmallModules:
-    """Runs the program of ``run_module_program`` with the engine of the lesson."""
-
-    def __init__(self, module_class: Any) -> None:
-        self.module_class = module_class
-
-    def leaf(self, number: float) -> Any:
-        return engine.Value(number)
-
-    def module(self, factor: Any) -> Any:
-        return self.module_class(lambda x: x * factor)
-
-    def register(self, module: Any, kind: str, hook: Callable[..., Any]) -> None:
-        engine.register(getattr(module, f"{kind}_hooks"), hook)
-
-    def backward(self, value: Any) -> None:
-        engine.backward(value)
-
-    def number(self, value: Any) -> float:
-        return float(getattr(value, "data", value))
-
-
-class _TorchModules:
-    def leaf(self, number: float) -> Any:
-        return torch.tensor(number, dtype=torch.float64, requires_grad=True)
-
-    def module(self, factor: Any) -> Any:
-        return _Scale(factor)
-
-    def register(self, module: Any, kind: str, hook: Callable[..., Any]) -> None:
-        getattr(module, REGISTER[kind])(hook)
-
-    def backward(self, value: Any) -> None:
-        value.backward()
-
-    def number(self, value: Any) -> float:
-        return float(value.item())
-
-
-def _read(number: Callable[[Any], float], value: Any) -> Any:
-    return [number(part) for part in value] if isinstance(value, tuple) else number(value)
 
 
 def run_module_program(seed: int, module_class: Any = None) -> list[Any]:
     """Run a chain with a module that has random hooks, on torch or with the class of a small module; return the log."""
-    run: Any = _TorchModules() if module_class is None else _SmallModules(module_class)
+    run: Any = TorchEngine() if module_class is None else SmallEngine(module=module_class)
     choose, log = random.Random(seed), []
     x, factor, after = (run.leaf(choose.uniform(0.5, 2)) for _ in range(3))
     module = run.module(factor)
@@ -273,8 +215,8 @@ def run_module_program(seed: int, module_class: Any = None) -> list[Any]:
         run.register(module, kind, hook)
 
     for number in range(choose.randint(1, 6)):
-        add_hook(choose.choice(KINDS), number)
+        add_hook(choose.choice([*REGISTER]), number)
     output = module(x) * after
-    run.backward(output)
+    run.backward(output, 1.0)
     log.append(("numbers", run.number(output), run.number(x.grad), run.number(factor.grad)))
     return log

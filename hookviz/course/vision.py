@@ -187,15 +187,6 @@ class DenseNet(nn.Module):
         return self.classifier(out)
 
 
-def densenet121() -> DenseNet:
-    """Make a DenseNet-121 with random weights.
-
-    >>> sum(parameter.numel() for parameter in densenet121().parameters())
-    7978856
-    """
-    return DenseNet()
-
-
 def initialise(module: nn.Module) -> None:
     """Give a layer its first weights, as suits a ReLU."""
     if isinstance(module, nn.Conv2d):

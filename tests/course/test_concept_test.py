@@ -42,12 +42,11 @@ def test_thirty_questions_make_two_forms_and_their_right_answers_are_spread() ->
     assert min(list(ANSWERS.values()).count(letter) for letter in "ABCD") >= 4
 
 
-def test_answers_go_into_the_file_and_the_class_gets_its_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hookviz.course.answer_log._tests", {})
+def test_answers_go_into_the_file_and_the_class_gets_its_gain(new_session: Path) -> None:
     right = dict.fromkeys(range(1, 31), "A")
     concept_test("A", "before", "a a a a a  - - - - -  B B B B B")
     concept_test("B", "after", "A A A A A  A A A A A  B B B B B")
-    path = report(tmp_path / "answers.json").path
+    path = report(new_session / "answers.json").path
     told = describe(read_sheets([path]), right)
     assert "before: 5.0 points" in told and "after: 10.0 points" in told
     assert "gain: 50% of what could be gained" in told and "Fewer than 10 people" in told

@@ -40,6 +40,7 @@ HANDED_IN = re.compile(r'check\("\d\d\.\d", (\w+)\)')
 """A check of a function or class that has a gap for the student's lines."""
 YOUR_OWN_LINES = "# your own lines here"
 """Marks a line that runs until the student writes better ones."""
+CASE_FILE_ROW = re.compile(r"^\| (0\d) \|(?: .+ \|)+$", re.MULTILINE)
 
 
 @pytest.fixture(params=LESSONS, ids=lambda path: path.stem)
@@ -157,11 +158,8 @@ def asserted_numbers(notebook: Any) -> set[str]:
     """The numbers in the ``assert`` statements of a notebook."""
     trees = [ast.walk(ast.parse(cell)) for cell in code(notebook)]
     asserts = [node for tree in trees for node in tree if isinstance(node, ast.Assert)]
-    return {f"{leaf.value:g}" for node in asserts for leaf in ast.walk(node) if is_number(leaf)}  # type: ignore[attr-defined]
-
-
-def is_number(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    leaves = [leaf for node in asserts for leaf in ast.walk(node) if isinstance(leaf, ast.Constant)]
+    return {f"{leaf.value:g}" for leaf in leaves if type(leaf.value) in (int, float)}
 
 
 def course_map(path: Path) -> str:
@@ -186,3 +184,9 @@ def test_each_lesson_ends_with_links_to_the_previous_and_next_lesson() -> None:
         end = nbformat.read(path, as_version=4).cells[-1].source
         neighbours = order[max(index - 1, 0) : index] + order[index + 1 : index + 2]
         assert all(f"]({name})" in end for name in neighbours)
+
+
+def test_lesson_09_has_a_row_of_the_case_file_for_each_lesson_before_it_and_the_others_at_most_their_own() -> None:
+    rows = {path.name[:2]: CASE_FILE_ROW.findall(prose(read_notebook(path.name))) for path in LESSONS}
+    assert rows.pop("09") == [f"{number:02}" for number in range(1, 9)]
+    assert [number for number, shown in rows.items() if not {*shown} <= {number}] == []

@@ -3,7 +3,7 @@
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,14 @@ import pytest
 import torch
 
 import hookviz as hv
-from hookviz.course import answer_log, project, report
+from hookviz.course import project, report
 from hookviz.course.course_tools import stand_still
 from hookviz.course.fault_draw import (
     COUNT,
     NAMED_BY_HOOKVIZ,
-    PLACES,
     PLACES_OF_KIND,
     READ_OFF,
+    STAGES,
     Fault,
     can_be_found,
     draw_faults,
@@ -35,30 +35,12 @@ RARE = 5
 Findings = list[Finding]
 
 
-def new_kernel() -> None:
-    """Forget what a kernel forgets when it is restarted."""
-    state: tuple[Any, ...] = (answer_log._attempts, answer_log._merged)
-    for part in state:
-        part.clear()
-
-
-@pytest.fixture(autouse=True)
-def new_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Begin without hints, tries and verdicts, as a new kernel does in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    new_kernel()
-    yield
-    new_kernel()
+pytestmark = pytest.mark.usefixtures("new_session")
 
 
 def solve(seed: int | str) -> Findings:
     """The right findings."""
-    return write(draw_faults(str(seed)))
-
-
-def write(faults: Iterable[Fault]) -> Findings:
-    """Faults as findings."""
-    return [Finding(fault.kind, fault.place) for fault in faults]
+    return [Finding(fault.kind, fault.place) for fault in draw_faults(str(seed))]
 
 
 def fill(findings: Findings) -> Findings:
@@ -69,11 +51,6 @@ def fill(findings: Findings) -> Findings:
 
 def grade(seed: int | str, findings: Iterable[Finding]) -> Grade:
     return grade_findings(draw_faults(str(seed)), findings)
-
-
-def seeds_with(kind: str) -> list[int]:
-    """The first two numbers of patients that have a fault."""
-    return [seed for seed in range(200) if kind in dict(solve(seed))][:2]
 
 
 # -- the patients
@@ -90,7 +67,7 @@ def test_there_are_many_combinations_and_single_lines_read_off_at_most_one_fault
         assert len(kinds & NAMED_BY_HOOKVIZ) <= 1 and len(kinds & READ_OFF) <= 1
     counts = Counter(fault.kind for faults in patients for fault in faults)
     assert set(counts) == set(KINDS) and max(counts.values()) < 3.5 * min(counts.values())
-    assert {fault.place for faults in patients for fault in faults} == set(PLACES)
+    assert {fault.place for faults in patients for fault in faults} == set(STAGES)
 
 
 def test_recordings_name_only_the_kinds_that_are_noted() -> None:
@@ -147,7 +124,7 @@ def test_the_twin_has_the_weights_of_the_patient_and_no_fault_and_learns_better(
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_kind_is_found_in_patients_with_hooks_alone(kind: str) -> None:
-    for seed in seeds_with(kind):
+    for seed in [seed for seed in range(200) if kind in dict(solve(seed))][:2]:
         (places,) = [set(fault.places) for fault in draw_faults(str(seed)) if fault.kind == kind]
         assert DETECTIVES[kind](make_patient(seed)) == places, seed
 
@@ -174,7 +151,9 @@ def test_each_of_the_places_of_a_shared_layer_is_right_once() -> None:
     assert [len(grade_findings([fault], findings).right) for findings in (both[:1], both[1:], both)] == [1, 1, 1]
 
 
-def test_the_best_of_three_tries_counts_and_each_verdict_is_about_its_own_findings() -> None:
+def test_the_best_of_three_tries_counts_and_each_verdict_is_about_its_own_findings(
+    new_kernel: Callable[[], None],
+) -> None:
     patient, (one, two, three) = make_patient(4), solve(4)
     counted = "Counted, your best try: 2 of 3. You pass."
     one_right = "Right: 1 of 3. Counted, your best try: 1 of 3. You pass with two. Tries left: 2."
@@ -197,7 +176,7 @@ WRONG: list[Findings] = [fill([Finding("norm_in_eval", f"stage{number}")]) for n
 """Findings of which none is right for patient 5."""
 
 
-def test_after_three_tries_the_next_letter_is_graded_and_never_before() -> None:
+def test_after_three_tries_the_next_letter_is_graded_and_never_before(new_kernel: Callable[[], None]) -> None:
     verdict = hand_in(make_patient("5b"), solve("5b"))
     assert not verdict.right and "5b is graded only when the 3 tries of 5 are used up" in verdict.reason
     with pytest.raises(ValueError, match="5b is graded only when"):
@@ -212,10 +191,10 @@ def test_after_three_tries_the_next_letter_is_graded_and_never_before() -> None:
     assert report("answers.json").exercises["project.5"]["score"] == 0
 
 
-def test_a_hint_counts_as_a_try_once_and_the_last_try_is_no_hint() -> None:
+def test_a_hint_counts_as_a_try_once_and_the_last_try_is_no_hint(new_kernel: Callable[[], None]) -> None:
     patient = make_patient(3)
     first = hint(patient, 1)
-    faults = sorted(draw_faults("3"), key=lambda fault: PLACES.index(fault.place))
+    faults = sorted(draw_faults("3"), key=lambda fault: STAGES.index(fault.place))
     assert first.endswith(project_texts()[f"hint.{faults[0].kind}"]) and "tries left: 2" in first
     new_kernel()
     assert hint(patient, 1) == first and not hand_in(patient, fill(solve(3)[:1])).right
@@ -251,14 +230,14 @@ def test_other_than_three_different_findings_are_told_and_not_counted(findings: 
 # -- adversaries
 
 
-def random_findings(rng: random.Random) -> Findings:
-    return [Finding(kind, rng.choice(PLACES_OF_KIND[kind])) for kind in rng.sample(sorted(KINDS), COUNT)]
-
-
 def test_luck_hardly_ever_passes() -> None:
     """Random findings, the same findings for every patient, and those of another patient."""
     rng = random.Random(0)
-    assert sum(grade(seed, random_findings(rng)).passed for seed in range(TRIES)) <= RARE
+    drawn = [
+        [Finding(kind, rng.choice(PLACES_OF_KIND[kind])) for kind in rng.sample(sorted(KINDS), COUNT)]
+        for _ in range(TRIES)
+    ]
+    assert sum(grade(seed, findings).passed for seed, findings in enumerate(drawn)) <= RARE
     assert sum(grade(seed, solve("constant")).passed for seed in range(TRIES)) <= RARE
     assert sum(grade(seed, solve(seed + 1)).passed for seed in range(TRIES)) <= RARE
 

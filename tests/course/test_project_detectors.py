@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,8 @@ from hookviz.course.fault_draw import (
     DETECTOR_KINDS,
     HIDDEN_FROM_HOOKS,
     LOOK_ALIKES,
-    PLACES,
     PLACES_OF_KIND,
-    Fault,
+    STAGES,
     can_be_found,
     draw_faults,
     draw_trial,
@@ -28,10 +27,8 @@ from hookviz.course.project import Patient, hand_in, hand_in_detectors, hint, ma
 from hookviz.course.project_detectors import PASS_COUNT, try_detector
 from hookviz.course.project_reasons import list_faults
 from tests.course.detectives import DETECTIVES, find_dead_units, find_frozen, find_vanishing
-from tests.course.test_project import new_session
 
-__all__ = ["new_session"]  # the fixture
-
+pytestmark = pytest.mark.usefixtures("new_session")
 KINDS = sorted(PLACES_OF_KIND)
 Detector = Callable[[Patient], Any]
 
@@ -48,11 +45,7 @@ def hooked(detector: Detector) -> Detector:
 
 def count(kind: str, detector: Detector) -> tuple[int, int, int, int]:
     trial = try_detector(kind, detector, "test")
-    return trial.right, trial.silent, trial.false, trial.failed
-
-
-def kinds_of(faults: Iterable[Fault]) -> set[str]:
-    return {fault.kind for fault in faults}
+    return trial.right, trial.wrong["silent"], trial.wrong["false"], trial.wrong["failed"]
 
 
 def test_half_of_the_patients_of_a_trial_have_the_kind_and_each_other_kind_comes_three_times() -> None:
@@ -62,7 +55,8 @@ def test_half_of_the_patients_of_a_trial_have_the_kind_and_each_other_kind_comes
         counts = Counter(fault.kind for faults in patients for fault in faults)
         assert (len(patients), counts[kind]) == (20, 10)
         assert all(counts[other] >= 3 for other in KINDS if other != kind)
-        without = [kinds for kinds in map(kinds_of, patients) if kind not in kinds]
+        kinds_of_patients = [{fault.kind for fault in faults} for faults in patients]
+        without = [kinds for kinds in kinds_of_patients if kind not in kinds]
         alike = LOOK_ALIKES.get(kind, KINDS)
         assert sum(not kinds.isdisjoint(alike) for kinds in without) >= 2, "a look-alike"
     assert draw_trial("leak", "a") != draw_trial("leak", "b")
@@ -108,7 +102,7 @@ def test_whoever_says_nothing_or_everything_or_looks_the_faults_up_does_not_pass
         return [fault.place for fault in draw_faults(patient.seed) if fault.kind == "dead_units"]
 
     assert count("dead_units", hooked(lambda patient: set())) == (10, 10, 0, 0)
-    right, _, false, _ = count("dead_units", hooked(lambda patient: PLACES))
+    right, _, false, _ = count("dead_units", hooked(lambda patient: STAGES))
     assert (right, false) == (0, 20)
     assert count("dead_units", hooked(look_up))[0] < PASS_COUNT
 
@@ -119,7 +113,7 @@ def test_a_detector_without_a_hook_does_not_pass_though_it_makes_a_twin() -> Non
         return [name for name, stage in patient.net.named_children() if name != "head" and stage.mix.weight.std() > 1]
 
     trial = try_detector("huge_weights", find_huge_weights, "test")
-    assert (trial.right, trial.failed, trial.error) == (0, 20, "It registered no hook.")
+    assert (trial.right, trial.wrong["failed"], trial.error) == (0, 20, "It registered no hook.")
 
 
 def test_a_detector_that_takes_another_kind_for_its_own_does_not_pass() -> None:
@@ -179,20 +173,18 @@ def test_an_error_is_told_once_with_the_detectors_own_line_and_counts_as_wrong()
 
     def fail(patient: Patient) -> set[str]:
         calls.append(1)
-        with patient.net.stage1.mix.register_forward_hook(lambda module, args, output: output.view(7)):
+        with patient.net.head.register_forward_hook(lambda module, args, output: output.view(7)):
             if len(calls) % 2:
                 patient.net(patient.images)
         return set()
 
     reason = hand_in_detectors({"vanishing": fail}).reason
     assert "On 10 it failed. The first time: RuntimeError: " in reason
-    assert (
-        ": `with patient.net.stage1.mix.register_forward_hook(lambda module, args, output: output.view(7)):`." in reason
-    )
+    assert ": `with patient.net.head.register_forward_hook(lambda module, args, output: output.view(7)):`." in reason
     failed = re.search(r'First error: make_patient\("(.+?)"\), which has (.+?)\.', reason)
     assert failed and failed[2] == list_faults(find_in_trial(failed[1]))
     no_place = try_detector("leak", hooked(lambda patient: ["stage1", 3]), "test")
-    assert (no_place.right, no_place.failed) == (0, 20) and no_place.error
+    assert (no_place.right, no_place.wrong["failed"]) == (0, 20) and no_place.error
 
 
 def test_the_first_patient_of_each_way_to_be_wrong_is_named_with_its_faults_and_can_be_made_again() -> None:

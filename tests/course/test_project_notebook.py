@@ -6,12 +6,12 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from hookviz.course.project import KINDS
-from tests.waiting import PATIENCE
+from tests.course.reading import FOLDER
+from tests.course.test_notebooks import written_to_stderr
+from tools.notebook_runs import run_cells
 
-FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOK, SOLUTION = FOLDER / "final_project.ipynb", FOLDER / "solutions" / "final_project.ipynb"
 
 
@@ -19,24 +19,15 @@ def read(path: Path) -> Any:
     return nbformat.read(path, as_version=4)
 
 
-def run(path: Path, folder: Path) -> Any:
-    notebook = read(path)
-    NotebookClient(notebook, timeout=int(PATIENCE), resources={"metadata": {"path": str(folder)}}).execute()
-    return notebook
-
-
-def outputs(notebook: Any) -> list[Any]:
-    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
-
-
 def printed(notebook: Any) -> str:
-    return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs(notebook))
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    return "\n".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs)
 
 
 @pytest.fixture(scope="module", params=[NOTEBOOK, SOLUTION], ids=["student", "solution"])
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Path]:
     folder = tmp_path_factory.mktemp("project")
-    return request.param, run(request.param, folder), folder
+    return request.param, run_cells(read(request.param), folder), folder
 
 
 def test_it_runs_and_is_graded(ran: tuple[Path, Any, Path]) -> None:
@@ -48,7 +39,7 @@ def test_it_runs_and_is_graded(ran: tuple[Path, Any, Path]) -> None:
     else:
         assert "Exercise project.practice-57558: right. Right: 3 of 3. This patient is for practice" in text
         assert "Exercise project.detectors: right. Detectors that pass in this try: 3." in text
-    assert not [output for output in outputs(notebook) if output.get("name") == "stderr"]
+    assert written_to_stderr(notebook) == []
     assert [file.name for file in folder.iterdir()] == ([] if path == NOTEBOOK else ["answers.json"])
 
 

@@ -28,10 +28,6 @@ def asked(trace: hv.Trace) -> Quiz:
     return quiz(trace)
 
 
-def number_of(asked: Quiz, text: str) -> int:
-    return next(entry.number for entry in asked if text in entry.text)
-
-
 def test_a_quiz_has_the_questions_of_the_player(trace: hv.Trace, asked: Quiz) -> None:
     questions = make_questions(trace.steps)
     assert [entry.step for entry in asked] == sorted(questions)
@@ -58,7 +54,8 @@ def test_the_right_answer_to_each_question_is_accepted(trace: hv.Trace, asked: Q
     ],
 )
 def test_a_wrong_answer_gets_its_reason(asked: Quiz, text: str, answer: Any, reason: str) -> None:
-    verdict = asked.check(number_of(asked, text), answer)
+    number = next(entry.number for entry in asked if text in entry.text)
+    verdict = asked.check(number, answer)
     assert not verdict.right and reason in verdict.reason
 
 

@@ -2,28 +2,19 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hookviz.course import Verdict, answer_log, check, report
+from hookviz.course import Verdict, check, report
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Iterator[Path]:
+def path(new_session: Path) -> Path:
     """A file of answers that is not there yet, at the beginning of a session without verdicts."""
-    restart()
-    yield tmp_path / "answers.json"
-    restart()
-
-
-def restart() -> None:
-    """Forget what a new kernel does not know."""
-    answer_log._attempts.clear()
-    answer_log._merged.clear()
-    answer_log._tests.clear()
+    return new_session / "answers.json"
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -63,10 +54,12 @@ def test_nothing_personal_is_written_unless_given(path: Path) -> None:
     assert read(report(path).path)["name"] == "Student 17"
 
 
-def test_writing_twice_counts_each_try_once_and_after_a_restart_the_best_score_stays(path: Path) -> None:
+def test_writing_twice_counts_each_try_once_and_after_a_restart_the_best_score_stays(
+    path: Path, new_kernel: Callable[[], None]
+) -> None:
     check("02.1", 10)
     assert count_tries(path) == {"02.1": 1}
-    restart()
+    new_kernel()
     check("02.1", 8)
     check("03.1", 1)
     assert count_tries(path) == count_tries(path) == {"02.1": 2, "03.1": 1}

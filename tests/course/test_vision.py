@@ -24,7 +24,7 @@ DENSENET = {
 
 @pytest.mark.parametrize(
     ("net", "names", "numbers", "sizes"),
-    [(vision.resnet18(), 122, 11_689_512, RESNET), (vision.densenet121(), 727, 7_978_856, DENSENET)],
+    [(vision.resnet18(), 122, 11_689_512, RESNET), (vision.DenseNet(), 727, 7_978_856, DENSENET)],
     ids=["ResNet-18", "DenseNet-121"],
 )
 def test_a_network_has_the_published_names_sizes_and_number_of_parameters(

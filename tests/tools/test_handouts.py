@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
@@ -60,16 +59,11 @@ def test_a_worksheet_asks_what_the_slides_ask(path: Path) -> None:
     assert asked and [parts["text"] for parts in handouts.list_questions(notebook.cells)] == asked
 
 
-def run_longest() -> dict[Path, Any]:
-    """Read the lessons, and run the one with the most predictions: graphs make its worksheet the longest."""
+def test_the_page_for_lecturers_links_to_every_handout_and_the_longest_print_on_one_sheet(tmp_path: Path) -> None:
+    """The lesson with the most predictions runs: graphs make its worksheet the longest."""
     notebooks = {path: nbformat.read(path, as_version=4) for path in LESSONS}
-    return notebooks | run_all([max(LESSONS, key=lambda path: str(notebooks[path]).count("**Predict.**"))])
-
-
-def test_the_page_for_lecturers_links_to_every_handout_and_the_longest_print_on_one_sheet(
-    tmp_path: Path,
-) -> None:
-    pages = handouts.make_pages(tmp_path, run_longest())
+    ran = run_all([max(LESSONS, key=lambda path: str(notebooks[path]).count("**Predict.**"))])
+    pages = handouts.make_pages(tmp_path, notebooks | ran)
     text = (handouts.SOURCE.parent / "teaching.md").read_text(encoding="utf-8")
     assert re.findall(r'href="handouts/(\w+\.html)"', text) == [page.name for page in pages]
     browser = handouts.find_browser()
@@ -79,8 +73,3 @@ def test_the_page_for_lecturers_links_to_every_handout_and_the_longest_print_on_
     printed = handouts.print_pages([pages[0], longest], browser)
     sides = [len(re.findall(rb"/Type\s*/Page\b", path.read_bytes())) for path in printed]
     assert sides[0] == 1 and sides[1] <= 2
-
-
-def test_unknown_lesson_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    assert handouts.main(["99"]) == 1
-    assert "There is no lesson with one of these numbers: 99. There are 01, " in capsys.readouterr().err

@@ -8,12 +8,13 @@ import pytest
 
 from tools.lesson_minutes import (
     NOTEBOOKS,
+    ONE_HOUR,
+    PLANNED,
     SENTENCE,
     read_lesson,
     read_sections,
-    time_between,
-    time_from_cell,
     time_lesson,
+    write_plans,
 )
 
 SITE = Path(__file__).parents[2] / "site"
@@ -23,20 +24,13 @@ README, GUIDE, PLANS = (
     path.read_text(encoding="utf-8") for path in (NOTEBOOKS / "README.md", SITE / "lecturer.md", SITE / "teaching.md")
 )
 PLAN = re.compile(r"^### (\d+) minutes\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
-PLANNED = re.compile(r"^\| (\d\d) \| (.+?) \| (.+?) \| (\d+) \|", re.MULTILINE)
-ONE_HOUR = re.compile(r"^\| \[(\d\d), .+?\]\(\w+\.ipynb#cell-id=([\w-]+)\) \| \"(.+)\" \| (\d+) \|", re.MULTILINE)
-
-
-def lesson_of(*sources: str) -> nbformat.NotebookNode:
-    cells = [nbformat.v4.new_markdown_cell(source) for source in sources]
-    cells.append(nbformat.v4.new_code_cell('hv.record()  # two words\ncheck("01.1", answer)'))
-    return nbformat.v4.new_notebook(cells=cells)
 
 
 def test_a_section_counts_words_players_questions_and_the_minutes_of_its_exercises() -> None:
-    sections = read_sections(
-        lesson_of("# Lesson\n\nOne [link](a.ipynb).", "## Next\n\n**01.7** *(easy, 5 minutes)* Do.")
-    )
+    texts = ("# Lesson\n\nOne [link](a.ipynb).", "## Next\n\n**01.7** *(easy, 5 minutes)* Do.")
+    code = nbformat.v4.new_code_cell('hv.record()  # two words\ncheck("01.1", answer)')
+    cells = [*map(nbformat.v4.new_markdown_cell, texts), code]
+    sections = read_sections(nbformat.v4.new_notebook(cells=cells))
     assert [section.title for section in sections] == ["Lesson", "Next"]
     assert (sections[0].words, sections[0].minutes) == (3, 3 / 60)
     assert (sections[1].players, sections[1].questions, sections[1].exercise_minutes) == (1, 1, 5)
@@ -55,20 +49,11 @@ def test_a_lesson_says_the_minutes_of_the_formula(number: str) -> None:
     assert [said for said in exercises if not re.match(r"\*\((easy|medium|hard), \d+ minutes\)\*", said)] == []
 
 
-def test_each_plan_fits_into_its_class_and_its_rows_have_the_minutes_of_the_formula() -> None:
+def test_the_plans_and_the_path_of_one_hour_have_the_minutes_of_the_formula_and_fit() -> None:
+    assert (write_plans(PLANS), write_plans(README)) == (PLANS, README), "run: python -m tools.lesson_minutes"
     plans = PLAN.findall(PLANS)
     assert [int(minutes) for minutes, _ in plans] == [45, 90, 180]
     for minutes, rows in plans:
-        planned = PLANNED.findall(rows)
-        assert planned
-        for number, first, last, said in planned:
-            assert time_between(SECTIONS[number], first, last) == int(said), (number, first)
-        assert sum(int(said) for *_, said in planned) <= int(minutes)
-
-
-def test_the_path_of_one_hour_has_the_minutes_of_the_formula() -> None:
-    rows = ONE_HOUR.findall(README)
-    assert len(rows) >= 5
-    for number, cell_id, last, said in rows:
-        assert time_from_cell(read_lesson(number), cell_id, last) == int(said), (number, cell_id)
-    assert sum(int(said) for *_, said in rows) <= 60
+        assert 0 < sum(int(row["minutes"]) for row in PLANNED.finditer(rows)) <= int(minutes)
+    hour = [int(row["minutes"]) for row in ONE_HOUR.finditer(README)]
+    assert len(hour) >= 5 and sum(hour) <= 60

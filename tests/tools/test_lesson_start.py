@@ -3,9 +3,7 @@
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -16,31 +14,7 @@ from tools.lessons import make_solution
 from tools.translation.message_sources import NOTEBOOKS, ROOT, SOLUTIONS
 
 ADDRESS = "https://github.com/example/hooks"
-QUIETLY = ["-q", "--upgrade-strategy", "only-if-needed"]
-Runner = Callable[[str], list[list[str]]]
-
-
-def read(path: Path) -> Any:
-    return nbformat.read(path, as_version=nbformat.NO_CONVERT)
-
-
-@pytest.fixture
-def run_cell(monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """Run a cell where pip only writes a warning; return the options of each call of pip."""
-
-    def run(source: str) -> list[list[str]]:
-        calls: list[list[str]] = []
-
-        def note_call(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-            calls.append(command)
-            return subprocess.CompletedProcess(command, 0, "", "pip's own words")
-
-        monkeypatch.setattr(subprocess, "run", note_call)
-        exec(source, {})
-        assert all(command[:4] == [sys.executable, "-m", "pip", "install"] for command in calls)
-        return [command[4:] for command in calls]
-
-    return run
+PIP = [sys.executable, "-m", "pip", "install", "-q", "--upgrade-strategy", "only-if-needed"]
 
 
 @pytest.mark.parametrize(
@@ -54,18 +28,27 @@ def test_cell_installs_hookviz_and_keeps_the_versions_of_torch_and_ipywidgets(
     repository: str,
     missing: list[str],
     asked: list[str],
-    run_cell: Runner,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else find(name))
     monkeypatch.chdir(NOTEBOOKS)
-    assert run_cell(make_install_source(repository)) == [[*QUIETLY, *asked]]
+    calls: list[list[str]] = []
+
+    def note_call(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        calls.append(command)
+        return subprocess.CompletedProcess(command, 0, "", "pip's own words")
+
+    monkeypatch.setattr(subprocess, "run", note_call)
+    exec(make_install_source(repository), {})
+    assert calls == [[*PIP, *asked]]
     said = "pip installs hookviz, and keeps the torch and ipywidgets that are here.\npip's own words\n"
     assert capsys.readouterr() == (said, "")
 
 
 def test_every_solution_has_the_start_that_is_made_for_it() -> None:
     for path in SOLUTIONS.glob("*.ipynb"):
-        assert read(path) == make_solution(path), f"{path.name}: run make lessons"
+        assert nbformat.read(path, as_version=nbformat.NO_CONVERT) == make_solution(path), (
+            f"{path.name}: run make lessons"
+        )

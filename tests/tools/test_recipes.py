@@ -19,10 +19,6 @@ PINS = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().
 PROGRAM = re.compile(r"^```python\n(# (\w+\.py)\n.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 
 
-def sections() -> dict[str, str]:
-    return dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
-
-
 def test_the_page_names_the_versions_that_were_run() -> None:
     for name in ("transformers", "accelerate", "lightning"):
         assert f"{name} {PINS[name]}" in PAGE.read_text(encoding="utf-8")
@@ -34,7 +30,8 @@ def test_the_program_prints_what_the_page_shows(section: str, tmp_path: Path) ->
     missing = [name for name in PACKAGES[section] if find_spec(name) is None]
     if missing:
         skip_or_fail("recipes", f"{', '.join(missing)} not installed: make test installs the trainers")
-    [(source, file, output)] = PROGRAM.findall(sections()[section])
+    _, text = PAGE.read_text(encoding="utf-8").split(f"\n## {section}\n")
+    [(source, file, output)] = PROGRAM.findall(text.partition("\n## ")[0])
     (tmp_path / file).write_text(source, encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, file], cwd=tmp_path, env=environment, capture_output=True, text=True)

@@ -105,14 +105,9 @@ def test_committed_javascript_types_match_the_python_types() -> None:
 # -- the same packages everywhere
 
 
-def pinned_versions() -> dict[str, str]:
-    """Package → the one version that ``make`` installs."""
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
-    return {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
-
-
 def test_every_requirement_is_pinned_to_an_allowed_version() -> None:
-    pins = pinned_versions()
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pins = {canonicalize_name(name): version for name, _, version in (line.partition("==") for line in lines)}
     assert all(pins.values()) and pins["torch"] == "2.13.0"
     for requirement in requirements("dev", "peers"):
         assert Version(pins[canonicalize_name(requirement.name)]) in requirement.specifier, requirement

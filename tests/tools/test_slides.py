@@ -73,16 +73,6 @@ def test_the_answer_is_in_the_notes_of_its_question() -> None:
     assert notes == ["<details open>\nTwo.\n</details>", "Go on."]
 
 
-def test_a_list_shows_whole_below_its_heading_or_lead_in_and_not_without_them() -> None:
-    (first, second, third), _ = slides_of(
-        prose_cell("## One\n\nA hook\n\n- fires;\n- returns.\n\nThe end."),
-        prose_cell("## Two\n\n- fires."),
-        prose_cell(f"## Three\n\n{LONG_PROSE.strip()}\n\n- fires."),
-    )
-    assert (first, second) == (["## One", "A hook", "- fires;\n- returns."], ["## Two", "- fires."])
-    assert len(third) == 2
-
-
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: f"{path.parent.name}-{path.name[:2]}")
 def test_the_last_slide_of_a_lesson_shows_its_whole_summary(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)

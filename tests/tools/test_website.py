@@ -2,12 +2,12 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
 
 from tests.course.reading import headings
+from tests.course.test_notebooks import prose
 from tools.lesson_pages import read_facts
 from tools.translation.message_sources import NOTEBOOKS
 from tools.website import SOURCE, write_overview
@@ -17,10 +17,6 @@ NAMES = {path.name[:2]: path.name for path in NOTEBOOKS.glob("[0-9]*_*.ipynb")}
 GUIDE_SECTIONS = dict(
     re.findall(r"^## Lesson (\d\d) · (.*?)(?=^## |\Z)", (SOURCE / "lecturer.md").read_text(), re.M | re.S)
 )
-
-
-def prose(notebook: Any) -> str:
-    return " ".join("\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown").split())
 
 
 # -- the map
@@ -58,7 +54,7 @@ def test_homework_has_an_exercise_of_each_lesson_that_exists_and_points_that_add
     rows = re.findall(r"^\| (\d\d) \| (\d\d\.\d)([^|]*)\|", homework, re.MULTILINE)
     assert [lesson for lesson, *_ in rows] == sorted(NAMES)
     for lesson, *named in rows:
-        text = prose(LESSONS[lesson])
+        text = " ".join(prose(LESSONS[lesson]).split())
         exercise, functions = named[0], re.findall(r"`(\w+)`", named[1])
         assert f"**{exercise}**" in text or f'"{exercise}"' in str(LESSONS[lesson])
         assert all(function in text for function in functions)

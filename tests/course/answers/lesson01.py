@@ -5,23 +5,16 @@ from typing import Any
 
 import torch
 
-from tests.course.answers.common import changed, raises
+from hookviz.course import course_tools
+from tests.course.answers.common import changed_part, raises
 
 
 def backward_inside(a: torch.Tensor, b: torch.Tensor) -> None:
     (a * b).backward()
 
 
-find_silent = partial(
-    changed,
-    """
-def find_silent(net, loss):
-    net.zero_grad()
-    loss.backward()
-    return [name for name, p in net.named_parameters() if p.requires_grad and p.grad is None]
-""",
-    "find_silent",
-)
+find_silent = partial(changed_part, course_tools.find_silent)
+WITHOUT = "parameter.requires_grad and parameter.grad is None"
 
 
 RIGHT: dict[str, Any] = {
@@ -52,10 +45,10 @@ WRONG: dict[str, list[Any]] = {
         raises,
     ],
     "01.8": [
-        find_silent(("p.requires_grad and ", "")),
-        find_silent(("p.requires_grad and p.grad is None", "p.grad is None or not p.grad.any()")),
+        find_silent(("parameter.requires_grad and ", "")),
+        find_silent((WITHOUT, "parameter.grad is None or not parameter.grad.any()")),
         find_silent(("net.zero_grad()", "pass")),
-        find_silent(("p.requires_grad and p.grad is None", "p.grad is not None")),
+        find_silent((WITHOUT, "parameter.grad is not None")),
         lambda net, loss: [name for name, parameter in net.named_parameters() if parameter.grad is None],
         lambda net, loss: loss.backward(),
         raises,

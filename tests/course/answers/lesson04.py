@@ -5,24 +5,10 @@ from typing import Any
 
 import torch
 
-from tests.course.answers.common import changed, raises
+from hookviz.course import course_tools
+from tests.course.answers.common import changed_part, raises
 
-watch = partial(
-    changed,
-    """
-def watch(model):
-    norms = {}
-    names = {module: name for name, module in model.named_children()}
-
-    def measure(module, grad_input, grad_output):
-        norms[names[module]] = grad_output[0].norm().item()
-
-    for module in names:
-        module.register_full_backward_hook(measure)
-    return norms
-""",
-    "watch",
-)
+watch = partial(changed_part, course_tools.watch)
 GIVEN = "grad_output[0].norm().item()"
 
 

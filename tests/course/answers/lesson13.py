@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
+from hookviz.course import course_tools
 from hookviz.course.transformer import ASKED
-from tests.course.answers.common import changed, raises
+from tests.course.answers.common import changed, changed_part, raises
 
 keeps_head = partial(
     changed,
@@ -23,27 +24,9 @@ def keeps_head(head):
 """,
     "keeps_head",
 )
-patched = partial(
-    changed,
-    """
-def patches(net, module, row_a, row_b, place):
-    kept = []
-    with module.register_forward_hook(lambda module, args, output: kept.append(output)):
-        net(row_a)
-
-    def put_in(module, args, output):
-        changed = output.clone()
-        changed[:, place] = kept[0][:, place]
-        return changed
-
-    with module.register_forward_hook(put_in):
-        return net(row_b)
-""",
-    "patches",
-)
+patched = partial(changed_part, course_tools.patch_run)
 PUT = "changed[:, place] = kept[0][:, place]"
 RUN = "with module.register_forward_hook(put_in):\n        return net(row_b)"
-patches = patched()
 patches_from_the_place_on = patched((PUT, "changed[:, place:] = kept[0][:, place:]"))
 
 
@@ -82,7 +65,7 @@ RIGHT: dict[str, Any] = {
     "13.2": "4",
     "13.3": torch.tensor(0),
     "13.4": keeps_head(),
-    "13.5": patches,
+    "13.5": course_tools.patch_run,
     "13.6": find_pairs(),
 }
 WRONG: dict[str, list[Any]] = {
@@ -107,7 +90,7 @@ WRONG: dict[str, list[Any]] = {
     ],
     "13.5": [
         patched((PUT, "changed = kept[0]")),
-        patched(("row_a, row_b", "row_b, row_a")),
+        patched(("row_a: Tensor, row_b: Tensor", "row_b: Tensor, row_a: Tensor")),
         patched((RUN, "module.register_forward_hook(put_in)\n    return net(row_b)")),
         patched(("kept.append(output)", "kept.append(output.flip(-1))")),
         patched((PUT, "changed, changed[:, place] = kept[0].clone(), changed[:, place]")),
