@@ -97,6 +97,14 @@ def argmax_chooses_the_class(first: nn.Module, second: nn.Module) -> Any:
     return second(F.one_hot(token, 2).float()).sum()
 
 
+@cuts_off("first.weight")
+def log_prob_of_chosen_actions(first: nn.Module, second: nn.Module) -> Any:
+    """``log_prob`` broadcasts the actions, which have no graph, with the logits, which have one."""
+    policy = torch.distributions.Categorical(logits=first(ones()))
+    log_prob = policy.log_prob(torch.tensor(1))
+    return second(ones()).sum() - log_prob.detach()  # cut
+
+
 @cuts_off("first.weight", place="no_grad")
 def part_runs_in_no_grad(first: nn.Module, second: nn.Module) -> Any:
     with torch.no_grad():  # off

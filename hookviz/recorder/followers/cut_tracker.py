@@ -22,6 +22,7 @@ from hookviz.recorder.followers.leaf_search import NO_LEAVES, LeafSearch, Leaves
 from hookviz.recorder.followers.ops import (
     DESCRIBING,
     DETACHING_OPS,
+    EACH_FOR_ITSELF,
     FREEZING_OPS,
     GRAPH_MAY_FOLLOW,
     NUMBER_OPS,
@@ -237,8 +238,9 @@ class CutTracker(Follower):
     def _cut_at(self, op: Op, output: torch.Tensor, any_grad: bool) -> int:
         """Return the cut between the inputs of an op and one of its outputs; 0 for none."""
         if not _goes_on(op, output):
-            if any_grad and (output.is_floating_point() or output.is_complex()):
-                return 0  # one output for each input, as in ``broadcast_tensors``: this one is not from the source
+            may_have_graph = output.is_floating_point() or output.is_complex()
+            if any_grad and (may_have_graph or op.name in EACH_FOR_ITSELF):
+                return 0  # this output is not from the source
             return self._add_cut(op, op.sources, "frozen" if op.name in FREEZING_OPS else find_mode())
         if op.target is output and not torch.is_grad_enabled():
             others = [source for source in op.sources if source is not output]

@@ -32,6 +32,10 @@ _DESCRIBING_METHODS = (
 )  # fmt: skip
 NUMBER_OPS = frozenset({"item", "tolist", "numpy", "__array__", "__float__", "__complex__"})
 """Ops that turn a tensor into numbers that Python computes with."""
+EACH_FOR_ITSELF = frozenset({
+    "broadcast_tensors", "meshgrid", "align_tensors", "atleast_1d", "atleast_2d", "atleast_3d",
+})  # fmt: skip
+"""Ops that return each of their inputs in another shape: an output without a graph comes from an input without one."""
 FREEZING_OPS = frozenset({"requires_grad_", "requires_grad"})
 DETACHING_OPS = FREEZING_OPS | {"detach_"}
 """Ops that take the graph from a tensor that goes on existing: it has to be read before."""
