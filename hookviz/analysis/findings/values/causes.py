@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookviz.analysis.findings.finding import name_of_kind
-from hookviz.analysis.findings.ops import VIEWS
+from hookviz.analysis.findings.ops import VIEWS, get_op
 from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
@@ -238,7 +238,7 @@ def _is_overflow(
     In a smaller dtype, to which they are cast, they may be infinite themselves.
     """
     is_layer = statistics.trace.modules[statistics.trace.calls[call].module].kind in _LINEAR_LAYERS
-    only_linear = {statistics.trace.ops[node].partition("Backward")[0] for node in nodes} <= _LINEAR_OPS
+    only_linear = {get_op(statistics.trace, node) for node in nodes} <= _LINEAR_OPS
     has_weight = any(row.name.endswith(".weight") for row in parameters)
     is_finite = all(_is_known_finite(statistics, row.data) for row in parameters) and not any(map(holds_inf, inputs))
     given = [*inputs, *(statistics.value(row.data) for row in parameters if row.data is not None)]

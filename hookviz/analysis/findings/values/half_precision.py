@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from hookviz.analysis.findings.ops import PRODUCTS, VIEWS
+from hookviz.analysis.findings.ops import PRODUCTS, VIEWS, get_op
 from hookviz.analysis.findings.values.op_causes import ForwardOps, largest
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import collect_known_tensors
@@ -92,7 +92,7 @@ def _find_scale(statistics: PassStatistics) -> float | None:
 def describe_underflow(statistics: PassStatistics, step: int) -> str:
     """Return the sentence on a gradient in float16 that became 0 at a step because it was too small; else empty."""
     row = statistics.trace.rows[step]
-    op = statistics.trace.ops[row.own_node].partition("Backward")[0] if row.kind == "compute" else ""
+    op = get_op(statistics.trace, row.own_node) if row.kind == "compute" else ""
     if op not in _SHRINKING_OPS:
         return ""
     before, after = (_read_all(statistics, values) for values in (row.before, row.after))
@@ -131,7 +131,7 @@ def _shows_factors(statistics: PassStatistics, node: int) -> bool:
     trace, call = statistics.trace, statistics.trace.owners.get(node)
     made = None if call is None else statistics.find_only("forward", call)
     own = [] if call is None else trace.lookup.nodes_by_call.get(call, ())
-    ops = {trace.ops[one].partition("Backward")[0] for one in own if one != node}
+    ops = {get_op(trace, one) for one in own if one != node}
     norm = None if made is None or ops - {*VIEWS, "AccumulateGrad"} else statistics.norm(made)
     leaf = trace.edges.get((node, 0)) if trace.ops[node].startswith("Addmm") else None
     bias = next((row.data for row in statistics.tensors if leaf is not None and row.node == leaf[0]), None)

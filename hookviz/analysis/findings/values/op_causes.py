@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hookviz.analysis.findings.ops import LOGARITHMS, SOFTMAXES
+from hookviz.analysis.findings.ops import LOGARITHMS, SOFTMAXES, get_op
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.torchless_numbers import (
     broadcast_pairs,
@@ -48,7 +48,7 @@ class ForwardOps:
 
     def op_name(self, node: int) -> str:
         """The name of the op: ``Log`` for a node ``LogBackward0``."""
-        return self.statistics.trace.ops[node].partition("Backward")[0]
+        return get_op(self.statistics.trace, node)
 
     def knows(self, node: int) -> bool:
         """Whether it is known what the op made."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from hookviz.analysis.findings.ops import iter_reached
 from hookviz.support.messages import _
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -168,23 +169,14 @@ class PassStatistics:
 
     def list_behind(self, node: int) -> set[int]:
         """The nodes from which a node was computed, and to which its gradient goes on."""
-        found, waiting = set[int](), [node]
-        while waiting:
-            ends = {end for _slot, end in self.trace.lookup.next_nodes.get(waiting.pop(), ())} - found
-            found |= ends
-            waiting += ends
-        return found
+        next_nodes = self.trace.lookup.next_nodes
+        return {*iter_reached(node, lambda one: [end for _slot, end in next_nodes.get(one, ())])} - {node}
 
     def is_in_loss(self, node: int) -> bool:
         """Whether an op, and all that take what it made, are outside of modules or in modules of losses."""
-        waiting, met = [node], {node}
-        while waiting:
-            node = waiting.pop()
-            if not all(self.module_class(call).endswith("Loss") for call in self.enclosing_calls(node)):
-                return False
-            users = [user for user in self.users.get(node, ()) if user not in met]
-            waiting, met = [*waiting, *users], met | {*users}
-        return True
+        reached = iter_reached(node, lambda one: self.users.get(one, ()))
+        calls = (call for one in reached for call in self.enclosing_calls(one))
+        return all(self.module_class(call).endswith("Loss") for call in calls)
 
     def enclosing_calls(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import name_of_kind
-from hookviz.analysis.findings.ops import LOGARITHMS
+from hookviz.analysis.findings.ops import LOGARITHMS, get_op
 from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics, find_op_causes
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _, join_list
@@ -133,7 +133,7 @@ def collect_known_tensors(statistics: PassStatistics, nodes: list[int]) -> dict[
     for row in trace.saved:
         if row.pass_id != statistics.pass_id or row.node not in inside or not isinstance(row.value, int):
             continue
-        op = trace.ops[row.node].partition("Backward")[0]
+        op = get_op(trace, row.node)
         place = (row.node, 0) if row.name == "result" else None
         slot = SAVED_INPUTS.get((op, row.name))
         if slot is not None:

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hookviz.analysis.findings.ops import PRODUCTS
-from hookviz.analysis.findings.values.graph_patterns import skip_views
+from hookviz.analysis.findings.ops import PRODUCTS, get_op, skip_views
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.trace import StepRow, TensorRow
@@ -30,7 +29,7 @@ CANCELLED = N_("Detach what should be a constant, such as an old value with whic
 
 def explain_zeros(statistics: PassStatistics, node: int) -> Iterator[str]:
     """Yield the sentences on why an op sends zeros, as far as its kind and the known numbers show it."""
-    op = _get_op(statistics, node)
+    op = get_op(statistics.trace, node)
     if op in _STEPS:
         yield _("The derivative of {function} is 0 everywhere.").format(function=_STEPS[op])
     elif op in _SATURATED:
@@ -42,15 +41,11 @@ def explain_zeros(statistics: PassStatistics, node: int) -> Iterator[str]:
 
 def advise_on_zeros(statistics: PassStatistics, node: int) -> str:
     """Return what to do about an op whose derivative is 0 everywhere; empty for another op."""
-    function = _STEPS.get(_get_op(statistics, node))
+    function = _STEPS.get(get_op(statistics.trace, node))
     if function is None:
         return ""
     text = _("To train what comes before it, let the gradient pass as if it were not there: x + (x.{function}() - x)")
     return f"{text.format(function=function)}.detach()."
-
-
-def _get_op(statistics: PassStatistics, node: int) -> str:
-    return statistics.trace.ops[node].partition("Backward")[0]
 
 
 # -- parameters of zeros
@@ -63,7 +58,7 @@ def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
     factor, the other one is 0.
     """
     found = []
-    for slot in _FACTORS.get(_get_op(statistics, node), ()):
+    for slot in _FACTORS.get(get_op(statistics.trace, node), ()):
         place = skip_views(statistics.trace, statistics.trace.edges.get((node, slot)), "Expand")
         rows = (row for row in statistics.tensors if place is not None and row.leaf and row.node == place[0])
         row = next((row for row in rows if row.name), None)
@@ -75,7 +70,7 @@ def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
 def _is_zero_parameter(statistics: PassStatistics, node: int, slot: int, row: TensorRow) -> bool:
     if row.data is not None and statistics.norm(row.data) is not None:
         return statistics.norm(row.data) == 0
-    other = next((one for one in _FACTORS[_get_op(statistics, node)] if one != slot), 0)
+    other = next((one for one in _FACTORS[get_op(statistics.trace, node)] if one != slot), 0)
     if _sends_zero(statistics, node, other):
         return True
     users = [place for place, end in statistics.trace.edges.items() if end[0] == node]
@@ -84,7 +79,7 @@ def _is_zero_parameter(statistics: PassStatistics, node: int, slot: int, row: Te
 
 def _shows_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
     """Whether a product sends zeros to one factor, which shows that the other one, in ``slot``, is 0."""
-    factors = _FACTORS.get(_get_op(statistics, node), ())
+    factors = _FACTORS.get(get_op(statistics.trace, node), ())
     others = [one for one in factors if one != slot and (node, one) in statistics.trace.edges]
     return slot in factors and len(factors) > 1 and any(_sends_zero(statistics, node, one) for one in others)
 
@@ -143,7 +138,7 @@ def _explain_relu(statistics: PassStatistics, node: int) -> Iterator[str]:
 def _blame_bias(statistics: PassStatistics, node: int, highest: float) -> Iterator[str]:
     """Say what the bias of the layer before an op is, if it is the same negative number everywhere."""
     place = statistics.trace.edges.get((node, 0))
-    slot = None if place is None else _BIASES.get(_get_op(statistics, place[0]))
+    slot = None if place is None else _BIASES.get(get_op(statistics.trace, place[0]))
     leaf = None if place is None or slot is None else statistics.trace.edges.get((place[0], slot))
     row = next((row for row in statistics.tensors if row.leaf and leaf is not None and row.node == leaf[0]), None)
     value = None if row is None or row.data is None else statistics.value(row.data)
