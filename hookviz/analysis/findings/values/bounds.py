@@ -9,7 +9,7 @@ from hookviz.analysis.findings.values.op_causes import ForwardOps, format_larges
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import _
 from hookviz.trace import NodeOutput
-from hookviz.trace.values import Value, as_tuple, format_number
+from hookviz.trace.values import Value, format_number
 
 _KEEPING = frozenset({*VIEWS, *PARTS, *COPIES, "Abs", "Index", "Neg", "Relu"})
 """Ops whose result is no larger than their input."""
@@ -102,8 +102,8 @@ class Bounds:
     @cached_property
     def _smallest_dtype(self) -> str:
         statistics = self.ops.statistics
-        indexes = {index for _step, row in statistics.rows for index in (*as_tuple(row.before), *as_tuple(row.after))}
-        dtypes = {statistics.value(index).dtype for index in indexes if index is not None}
+        sides = (values for _step, row in statistics.rows for values in (row.before, row.after))
+        dtypes = {value.dtype for values in sides for value in statistics.values(values)}
         floats = (dtype for dtype in dtypes if dtype.startswith(("float", "bfloat")))
         return min(floats, key=largest_number, default="float32")
 

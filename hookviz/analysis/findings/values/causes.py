@@ -23,7 +23,7 @@ from hookviz.analysis.findings.values.suspects import find_inf
 from hookviz.analysis.findings.values.torchless_numbers import format_rows, largest_number, list_hidden_rows
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
-from hookviz.trace.values import Value, as_tuple, format_number
+from hookviz.trace.values import Value, format_number
 
 _ATTENTION = "MultiheadAttention"
 _MASKS = ("key_padding_mask", "attn_mask")
@@ -54,15 +54,15 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
     masked = _explain_mask(statistics, index) if kind == "nan" else ""
     if masked:
         return masked, True
-    inputs = [value for value in _read_values(statistics, before) if value.note is None]
+    inputs = [value for value in statistics.values(before) if value.note is None]
     ops = _make_call_ops(statistics, call, nodes, inputs, parameters)
     cause = _describe_known_cause(ops, kind)
     if cause is None and kind == "inf" and _is_overflow(statistics, call, nodes, inputs, parameters):
-        outputs = _read_values(statistics, statistics.trace.rows[index].after)
+        outputs = statistics.values(statistics.trace.rows[index].after)
         cause = _describe_overflow(next(value.dtype for value in outputs if holds_inf(value)))
     if cause is not None:
         return cause, True
-    seen = [node for node in nodes if contains_kind(ops.saved_tensor(node, "result"), kind)]
+    seen = [node for node in nodes if contains_kind(ops.statistics.saved_tensor(node, "result"), kind)]
     culprits = [node for node in seen if not ops.is_masked(node)]
     shown = explain_by_statistics(ops, culprits[0], kind) if culprits else None
     if shown is not None:
@@ -211,16 +211,10 @@ def _is_known_finite(statistics: PassStatistics, index: int | None) -> bool:
     return index is not None and statistics.value(index).note is None and not statistics.is_nonfinite(index)
 
 
-def _read_values(statistics: PassStatistics, indices: Any) -> list[Value]:
-    """The values with these indices: a single index, a tuple of them, or None."""
-    values = statistics.trace.value(indices)
-    return [value for value in as_tuple(values) if value is not None]
-
-
 def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:
     """The values that the forward of a module call returned."""
     rows = (row for _ignored, row in statistics.rows if row.kind == "forward" and row.call == call)
-    yield from (value for row in rows for value in _read_values(statistics, row.after))
+    yield from (value for row in rows for value in statistics.values(row.after))
 
 
 # -- numbers that grow too large

@@ -1,12 +1,22 @@
 """The values of one pass: their norms, whether they contain NaN or Inf, and descriptions of nodes and modules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from hookviz.analysis.findings.ops import iter_reached
 from hookviz.support.messages import _
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, TraceData
+from hookviz.trace import (
+    FORWARD_HOOK_KINDS,
+    HOOK_KINDS,
+    STEP_HOOK_KINDS,
+    NodeOutput,
+    SavedRow,
+    ScaleRow,
+    StepRow,
+    TensorRow,
+    TraceData,
+)
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value, as_tuple, get_norm_nan_inf
 
@@ -89,6 +99,17 @@ class PassStatistics:
         return steps
 
     @property
+    def root_tensors(self) -> list[TensorRow]:
+        """The recorded tensors at which the pass began; none in a forward that no pass follows."""
+        roots = self.roots
+        return [row for row in self.tensors if (row.node, row.output) in roots]
+
+    @property
+    def roots(self) -> Sequence[NodeOutput]:
+        """Where the pass began."""
+        return self.trace.roots[self.pass_id] if self.pass_id < len(self.trace.roots) else ()
+
+    @property
     def scales(self) -> list[ScaleRow]:
         """The scales by which GradScalers multiplied the gradients of this pass."""
         return self.trace.lookup.scales(self.pass_id)
@@ -102,9 +123,31 @@ class PassStatistics:
 
     def targets(self, node: int) -> list[int]:
         """The nodes to which a node sends gradients, in the order of its slots."""
-        sent = self.trace.rows[self.compute_steps[node]].after if node in self.compute_steps else None
-        slots = range(len(sent) if isinstance(sent, tuple) else 1)
+        slots = range(len(self.sent(node)) if node in self.compute_steps else 1)
         return [place[0] for slot in slots if (place := self.trace.edges.get((node, slot))) is not None]
+
+    def sent(self, node: int) -> tuple[int | None, ...]:
+        """What a node of this pass sent on each of its edges, as indices of values."""
+        return as_tuple(self.trace.rows[self.compute_steps[node]].after)
+
+    def _find_saved(self, node: int, name: str) -> SavedRow | None:
+        """What a node had saved under a name when the pass began."""
+        return next((row for row in self.trace.lookup.saved(self.pass_id, node) if row.name == name), None)
+
+    def saved_tensor(self, node: int, name: str) -> Value | None:
+        """The tensor that a node had saved under ``name``; None if it is unknown."""
+        row = self._find_saved(node, name)
+        return self.value(row.value) if row is not None and isinstance(row.value, int) else None
+
+    def saved_setting(self, node: int, name: str) -> Any:
+        """What a node had saved under ``name`` as plain data, such as sizes; None if it is a tensor or unknown."""
+        row = self._find_saved(node, name)
+        return None if row is None else row.plain
+
+    def saved_number(self, node: int, name: str) -> float | None:
+        """A number that a node had saved, such as an exponent; None if it is a tensor or unknown."""
+        number = self.saved_setting(node, name)
+        return number if isinstance(number, int | float) else None
 
     def norm(self, index: int) -> float | None:
         """The 2-norm of a value; None if its numbers are not known, or if it is empty."""
@@ -128,6 +171,10 @@ class PassStatistics:
     def value(self, index: int) -> Value:
         """The value with this index."""
         return Value(*self.trace.values[index])
+
+    def values(self, values: Any) -> list[Value]:
+        """The values that are there."""
+        return [self.value(index) for index in as_tuple(values) if index is not None]
 
     def norms(self, values: Any) -> list[float]:
         """The norms that are known."""

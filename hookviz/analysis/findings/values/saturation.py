@@ -81,9 +81,8 @@ def _is_one_hot(statistics: PassStatistics, node: int) -> bool:
 
 def _list_results(statistics: PassStatistics, node: int) -> list[complex]:
     """List the outputs that an op saved, if they were kept."""
-    rows = (row for row in statistics.trace.lookup.saved(statistics.pass_id, node) if row.name == "result")
-    values = (statistics.value(row.value) for row in rows if isinstance(row.value, int))
-    numbers = next((value.tolist() for value in values), None)
+    result = statistics.saved_tensor(node, "result")
+    numbers = None if result is None else result.tolist()
     return [] if numbers is None else list(flatten_numbers(numbers))
 
 

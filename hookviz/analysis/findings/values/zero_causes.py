@@ -7,7 +7,7 @@ from hookviz.analysis.findings.ops import PRODUCTS, get_op, skip_views
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.trace import StepRow, TensorRow
-from hookviz.trace.values import Value, as_tuple, format_number
+from hookviz.trace.values import Value, format_number
 
 _STEPS = {"Round": "round", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc", "Sign": "sign"}
 """Op whose derivative is 0 everywhere → its function."""
@@ -90,13 +90,13 @@ def _sends_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
     Where a gradient is 0, a factor may be anything.
     """
     step = statistics.compute_steps.get(node)
-    row = None if step is None else statistics.trace.rows[step]
-    sent = None if row is None else row.after
-    index = sent[slot] if isinstance(sent, tuple) and slot < len(sent) else None
-    arrived = [] if row is None else statistics.norms(row.before)
-    values = [] if row is None else [statistics.value(one) for one in as_tuple(row.before) if one is not None]
-    is_everywhere = all(value.zero == 0 for value in values)
-    return index is not None and statistics.norm(index) == 0 and max(arrived, default=0.0) > _TINY and is_everywhere
+    sent = () if step is None else statistics.sent(node)
+    index = sent[slot] if slot < len(sent) else None
+    if step is None or index is None or statistics.norm(index) != 0:
+        return False
+    arrived = statistics.trace.rows[step].before
+    is_everywhere = all(value.zero == 0 for value in statistics.values(arrived))
+    return is_everywhere and max(statistics.norms(arrived), default=0.0) > _TINY
 
 
 def _has_data(statistics: PassStatistics, node: int) -> bool:
@@ -168,8 +168,8 @@ def _explain_clamp(statistics: PassStatistics, node: int) -> Iterator[str]:
 
 def _explain_single(statistics: PassStatistics, node: int) -> Iterator[str]:
     """Say that a softmax or layer norm runs over one number only, and always makes the same of it."""
-    saved = {row.name: row.plain for row in statistics.trace.lookup.saved(statistics.pass_id, node)}
-    shape, axis, own = _get_shape(statistics, node) or (), saved.get("dim"), saved.get("normalized_shape")
+    axis, own = (statistics.saved_setting(node, name) for name in ("dim", "normalized_shape"))
+    shape = _get_shape(statistics, node) or ()
     sizes = own if isinstance(own, tuple) else (shape[axis],) if isinstance(axis, int) and shape else ()
     if sizes and all(size == 1 for size in sizes):
         yield _("It runs over a dimension of size 1: its result is the same whatever the number there is.")
@@ -194,15 +194,13 @@ _EXPLANATIONS: dict[str, Callable[[PassStatistics, int], Iterator[str]]] = {
 
 def _find_input(statistics: PassStatistics, node: int) -> Value | None:
     """Return what an op was given in the forward: what it saved, its module was given, or a module returned."""
-    rows = statistics.trace.lookup.saved(statistics.pass_id, node)
-    saved = next((row.value for row in rows if row.name == "self" and isinstance(row.value, int)), None)
     call, maker = statistics.trace.owners.get(node), _find_maker(statistics, node)
     alone = call is not None and len(statistics.trace.lookup.nodes_by_call.get(call, ())) == 1
-    found = [saved, *([statistics.find_only("call", call)] if alone else [])]
+    found = [statistics.find_only("call", call)] if alone else []
     found += [statistics.find_only("forward", maker)] if maker is not None else []
     shape = _get_shape(statistics, node)
-    values = (statistics.value(index) for index in found if index is not None)
-    return next((value for value in values if value.shape == shape), None)
+    values = [statistics.saved_tensor(node, "self"), *statistics.values(tuple(found))]
+    return next((value for value in values if value is not None and value.shape == shape), None)
 
 
 def _find_maker(statistics: PassStatistics, node: int) -> int | None:
@@ -215,8 +213,7 @@ def _find_maker(statistics: PassStatistics, node: int) -> int | None:
 
 def _get_shape(statistics: PassStatistics, node: int) -> tuple[int, ...] | None:
     """Return the shape of what an op sends, which is that of its input."""
-    sent = statistics.trace.rows[statistics.compute_steps[node]].after
-    index = sent[0] if isinstance(sent, tuple) else sent
+    index = statistics.sent(node)[0]
     return None if index is None else tuple(statistics.trace.values[index][0])
 
 
