@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.assignments import Program, read_program
 from hookviz.support.messages import N_, _
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import LineRow, SourceRow, Step, TensorRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -55,6 +56,11 @@ class StepLines:
             return found
         row = self._passes.get(step.pass_id)
         return None if row is None else CodeLine(row.source, None, "")
+
+    def place(self, step: Step) -> CodePlace | None:
+        """Return the line of ``step`` in its file; None if it is not known."""
+        found = self.line(step)
+        return None if found is None or found.line is None else CodePlace(self.sources[found.source].file, found.line)
 
     def running_line(self, step: Step) -> tuple[int, int] | None:
         """Return (source, line) of the line that runs in ``step``; of a node's step, that which started the pass."""

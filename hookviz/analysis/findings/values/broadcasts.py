@@ -10,7 +10,6 @@ from hookviz.analysis.findings.training.program_calls import read_line
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
-from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import Shape
 from hookviz.trace.values import as_tuple
@@ -172,7 +171,8 @@ def _is_pairing(shapes: tuple[Shape, ...], made: Shape) -> bool:
 def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_Pairing]) -> Finding | None:
     node, step, shapes, made = pairings[0]
     reduction = finder.find_reduction(node, trace.rows[step].pass_id, made)
-    place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
+    nodes = (node,) if reduction is None else (node, reduction)
+    place = find_op_line(trace, nodes) or StepLines(trace).place(trace.steps[step])
     has_both = len(shapes) > 1
     is_loss = trace.ops[node].startswith("Expand")
     if not is_loss and (not has_both if place is None else any(word in read_line(trace, place) for word in _WANTED)):
@@ -201,9 +201,3 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         certainty="likely",
     )
     return put_line(finding, place)
-
-
-def _find_step_line(trace: TraceData, step: int) -> CodePlace | None:
-    lines = StepLines(trace)
-    found = lines.line(trace.steps[step])
-    return None if found is None or found.line is None else CodePlace(lines.sources[found.source].file, found.line)
