@@ -220,7 +220,6 @@ def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:
 # -- numbers that grow too large
 
 
-_LINEAR_LAYERS = {"Linear", "Conv1d", "Conv2d", "Conv3d"}
 _LINEAR_OPS = {"Addmm", "Mm", "Convolution", "MkldnnConvolution", "ToCopy", *VIEWS}
 
 
@@ -231,7 +230,7 @@ def _is_overflow(
 
     In a smaller dtype, to which they are cast, they may be infinite themselves.
     """
-    is_layer = statistics.trace.modules[statistics.trace.calls[call].module].kind in _LINEAR_LAYERS
+    is_layer = statistics.is_linear(call)
     only_linear = {get_op(statistics.trace, node) for node in nodes} <= _LINEAR_OPS
     has_weight = any(row.name.endswith(".weight") for row in parameters)
     is_finite = all(_is_known_finite(statistics, row.data) for row in parameters) and not any(map(holds_inf, inputs))

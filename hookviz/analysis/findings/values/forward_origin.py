@@ -1,7 +1,7 @@
 """Find the op of a forward that made NaN or Inf, with or without modules, and the numbers that grew before it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import name_of_kind
@@ -19,10 +19,10 @@ from hookviz.analysis.findings.values.op_causes import (
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import (
     Suspects,
-    collect_known_tensors,
     describe_inf,
     find_inf,
     find_suspects,
+    read_forward,
 )
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput, TraceData
@@ -45,12 +45,12 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
     An op made it if its inputs and results show that, or if the result is known to contain it and no known input is.
     The finding leads to the step in which the backward of the op computes.
     """
-    nodes = sorted(node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad")
-    known = collect_known_tensors(statistics, nodes)
-    ops = ForwardOps(statistics, nodes, known)
+    ops = read_forward(statistics)
     causes = [*find_op_causes(ops)]
     by_cause = next((node for node, cause in causes if cause.kind == kind), None)
-    by_value = next((one for one in _list_origins(statistics, nodes, known, kind) if not ops.is_masked(one)), None)
+    by_value = next(
+        (one for one in _list_origins(statistics, ops.nodes, ops.known_values, kind) if not ops.is_masked(one)), None
+    )
     node = min((node for node in (by_cause, by_value) if node is not None), default=None)
     if node is None:
         return None
@@ -127,9 +127,8 @@ def _find_suspects_before(statistics: PassStatistics, node: int, kind: str) -> S
 
 def find_given_inf(statistics: PassStatistics, call: int) -> Suspects:
     """Find the op that made the Inf that a module was given."""
-    nodes = sorted(node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad")
-    ops = ForwardOps(statistics, nodes, collect_known_tensors(statistics, nodes))
-    own = max((node for node in nodes if call in statistics.enclosing_calls(node)), default=None)
+    ops = read_forward(statistics)
+    own = max((node for node in ops.nodes if call in statistics.enclosing_calls(node)), default=None)
     found = None if own is None else _find_inf_before(ops, [*find_op_causes(ops)], own)
     return found or Suspects()
 
@@ -169,7 +168,7 @@ def _describe(
 
 
 def _list_origins(
-    statistics: PassStatistics, nodes: list[int], known: dict[NodeOutput, Value], kind: str
+    statistics: PassStatistics, nodes: Sequence[int], known: Mapping[NodeOutput, Value], kind: str
 ) -> Iterator[int]:
     """Yield the nodes whose result is known to contain NaN or Inf, and no known input does, in order of the forward."""
     for node in nodes:

@@ -5,7 +5,7 @@ import math
 from hookviz.analysis.findings.ops import PRODUCTS, VIEWS, get_op
 from hookviz.analysis.findings.values.op_causes import ForwardOps, largest
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
-from hookviz.analysis.findings.values.suspects import collect_known_tensors
+from hookviz.analysis.findings.values.suspects import collect_known_tensors, read_forward
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import N_, _
 from hookviz.trace import FORWARD_HOOK_KINDS
@@ -65,10 +65,10 @@ def advise_on_overflow(statistics: PassStatistics, finding: PassFinding) -> str:
 
 def _is_at_zero(statistics: PassStatistics, nodes: tuple[int, ...]) -> bool:
     """Whether an op, or its slope, is infinite at an input of 0, in each dtype, and its input is 0 or not known."""
-    ops = ForwardOps(statistics, nodes, collect_known_tensors(statistics, sorted(statistics.compute_steps)))
+    ops = read_forward(statistics)
     for node in nodes:
         slot, name = (1, "other") if ops.op_name(node) == "Div" else (0, "self")
-        exponent = ops.statistics.saved_number(node, "exponent")
+        exponent = statistics.saved_number(node, "exponent")
         is_infinite = ops.op_name(node) in _INFINITE_AT_0 or (exponent is not None and exponent < 1)
         value = ops.input_value(node, slot, name) if is_infinite else None
         if is_infinite and (value is None or value.zero is None or value.zero):

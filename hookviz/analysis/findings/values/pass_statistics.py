@@ -22,6 +22,7 @@ from hookviz.trace.values import Value, as_tuple, get_norm_nan_inf
 
 CHANGING_KINDS = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
 """The kinds of step in which a hook can change a gradient."""
+_LINEAR_LAYERS = ("Linear", "Conv1d", "Conv2d", "Conv3d")
 
 
 class PassFinding(NamedTuple):
@@ -252,6 +253,10 @@ class PassStatistics:
     def module_class(self, call: int) -> str:
         """The name of the class of the module that was called."""
         return self.trace.modules[self.trace.calls[call].module].kind
+
+    def is_linear(self, call: int) -> bool:
+        """Whether the module that was called adds up products of what it was given and a weight."""
+        return self.module_class(call) in _LINEAR_LAYERS
 
     def describe_location(self, node: int) -> str:
         """The module that contains a node; the node itself if it is outside of modules."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import name_of_kind
-from hookviz.analysis.findings.ops import LOGARITHMS, get_op
+from hookviz.analysis.findings.ops import LOGARITHMS, PRODUCTS, get_op
 from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics, find_op_causes
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _, join_list
@@ -32,15 +32,13 @@ _UNARY_OPS = (
 """The ops that save their input as ``self``."""
 _LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "BinaryCrossEntropyWithLogits")
 SAVED_INPUTS = {
-    **{(op, "self"): 0 for op in (*_UNARY_OPS, *_BINARY_OPS, "Mm", "Bmm", "Dot", "Mv", *_LOSSES)},
+    **{(op, name): slot for op, factors in PRODUCTS.items() for slot, name in factors},
+    **{(op, "self"): 0 for op in (*_UNARY_OPS, *_BINARY_OPS, "Dot", "Mv", *_LOSSES)},
     **{(op, "other"): 1 for op in _BINARY_OPS},
-    **{(op, "mat2"): 1 for op in ("Mm", "Bmm")},
     **{(op, "input"): 0 for op in ("Convolution", "NativeLayerNorm", "NativeGroupNorm", "NativeBatchNorm")},
     **{(op, "target"): 1 for op in _LOSSES},
     ("Dot", "tensor"): 1,
     ("Mv", "vec"): 1,
-    ("Addmm", "mat1"): 1,
-    ("Addmm", "mat2"): 2,
 }
 """Op and name of a tensor that it saves → the slot of the input that this is."""
 
@@ -60,9 +58,8 @@ def find_suspects(statistics: PassStatistics, call: int | None, until: int, kind
 
     It is not known what they made; of a single one the statistics of its inputs may tell how.
     """
-    everything = sorted(statistics.compute_steps)
-    ops = ForwardOps(statistics, everything, collect_known_tensors(statistics, everything))
-    own = [node for node in everything if node < until and statistics.trace.owners.get(node) == call]
+    ops = read_forward(statistics)
+    own = [node for node in ops.nodes if node < until and statistics.trace.owners.get(node) == call]
     found = [node for node in own if _is_suspect(ops, node, kind)]
     nodes = [node for node in found if kind != "nan" or not _gives_only_inf(ops, node)]
     if not nodes:
@@ -124,6 +121,12 @@ def describe_inf(statistics: PassStatistics, node: int, cause: OpCause) -> str:
     """Say at which op the Inf began that NaN needed."""
     text = _("The Inf begins at {on}, which {cause}.")
     return text.format(on=statistics.describe_node(node), cause=cause.text)
+
+
+def read_forward(statistics: PassStatistics) -> ForwardOps:
+    """The ops of the forward of a pass, with the tensors that are known."""
+    nodes = sorted(node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad")
+    return ForwardOps(statistics, nodes, collect_known_tensors(statistics, nodes))
 
 
 def collect_known_tensors(statistics: PassStatistics, nodes: list[int]) -> dict[NodeOutput, Value]:
