@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from hookviz.analysis.findings.ops import LOGARITHMS, get_op
+from hookviz.analysis.findings.ops import INFINITE_AT_0, LOGARITHMS, get_op
 from hookviz.analysis.findings.values.op_causes import contains_kind, holds_inf
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import N_, _
@@ -59,7 +59,7 @@ def _list_infinite_factors(statistics: PassStatistics, node: int) -> Iterator[tu
     """Yield each op that makes Inf of 0 and whose result a product takes, and the slot; none of another op."""
     for slot in (0, 1) if get_op(statistics.trace, node) == "Mul" else ():
         place = statistics.trace.edges.get((node, slot))
-        if place is not None and get_op(statistics.trace, place[0]) in _INFINITE_AT_0:
+        if place is not None and get_op(statistics.trace, place[0]) in INFINITE_AT_0:
             yield place[0], slot
 
 
@@ -71,7 +71,6 @@ _SLOPES = {
     ),
 }
 """Op with a slope that is infinite at 0 → what it saved, and why the slope is infinite."""
-_INFINITE_AT_0 = (*LOGARITHMS, "Reciprocal", "Rsqrt")
 _EXPLANATIONS: dict[str, Callable[[PassStatistics, int], Iterator[str]]] = {
     **dict.fromkeys(_SLOPES, _explain_slope),
     **dict.fromkeys(("Div", "Reciprocal"), _explain_division),

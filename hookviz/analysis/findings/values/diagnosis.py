@@ -226,14 +226,11 @@ def _add_start(trace: TraceData, finding: Finding, nonfinite: Collection[int]) -
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:
     """The statistics of each pass of a trace."""
-    steps: dict[int, list[int]] = {}
     tensors: dict[int, list[TensorRow]] = {}
-    for index, row in enumerate(trace.rows):
-        steps.setdefault(row.pass_id, []).append(index)
     for tensor in trace.tensors:
         tensors.setdefault(tensor.pass_id, []).append(tensor)
-    for pass_id, indices in steps.items():
-        yield PassStatistics(trace, indices, tensors.get(pass_id, []))
+    for pass_id in trace.lookup.passes:
+        yield PassStatistics(trace, trace.lookup.steps(pass_id), tensors.get(pass_id, []))
 
 
 def _find_in_pass(statistics: PassStatistics) -> Iterator[PassFinding]:

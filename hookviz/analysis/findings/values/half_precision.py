@@ -2,13 +2,12 @@
 
 import math
 
-from hookviz.analysis.findings.ops import PRODUCTS, VIEWS, get_op
+from hookviz.analysis.findings.ops import INFINITE_AT_0, PRODUCTS, VIEWS, get_op
 from hookviz.analysis.findings.values.op_causes import ForwardOps, largest
-from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
+from hookviz.analysis.findings.values.pass_statistics import FORWARD_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import collect_known_tensors, read_forward
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import N_, _
-from hookviz.trace import FORWARD_HOOK_KINDS
 from hookviz.trace.values import as_tuple, format_number, get_norm_nan_inf
 
 _HALF = "float16"
@@ -27,7 +26,7 @@ _SHRINKING_OPS = {
 """Ops that send 0 for a gradient that is not 0 only if the product is too small, or if they multiply by zeros."""
 ENLARGE = N_("Use a GradScaler, which makes the gradients larger, or bfloat16.")
 """What to do about gradients that are too small."""
-_INFINITE_AT_0 = ("Div", "Log", "Log2", "Log10", "Reciprocal", "Rsqrt", "Sqrt")
+_STEEP_AT_0 = (*INFINITE_AT_0, "Div", "Sqrt")
 _IN_FORWARD = N_(
     "float16 ends at {largest}: compute this in bfloat16 or float32, whose numbers reach 3.4e+38, or keep the numbers "
     "smaller."
@@ -49,7 +48,7 @@ def advise_on_overflow(statistics: PassStatistics, finding: PassFinding) -> str:
     """Return what to do about Inf that began in float16; empty for another dtype."""
     row = statistics.trace.rows[finding.step]
     data = [one.data for one in statistics.root_tensors]
-    is_forward = row.kind in ("call", "forward", *FORWARD_HOOK_KINDS) or statistics.is_nonfinite(tuple(data))
+    is_forward = row.kind in FORWARD_KINDS or statistics.is_nonfinite(tuple(data))
     values = [*as_tuple(row.after), *(data if is_forward else ())]
     spoiled = [statistics.value(index) for index in values if statistics.is_nonfinite(index)]
     is_half = finding.kind == "inf" and bool(spoiled) and all(value.dtype == _HALF for value in spoiled)
@@ -69,7 +68,7 @@ def _is_at_zero(statistics: PassStatistics, nodes: tuple[int, ...]) -> bool:
     for node in nodes:
         slot, name = (1, "other") if ops.op_name(node) == "Div" else (0, "self")
         exponent = statistics.saved_number(node, "exponent")
-        is_infinite = ops.op_name(node) in _INFINITE_AT_0 or (exponent is not None and exponent < 1)
+        is_infinite = ops.op_name(node) in _STEEP_AT_0 or (exponent is not None and exponent < 1)
         value = ops.input_value(node, slot, name) if is_infinite else None
         if is_infinite and (value is None or value.zero is None or value.zero):
             return True
@@ -129,7 +128,7 @@ def _shows_factors(statistics: PassStatistics, node: int) -> bool:
     ops = {get_op(trace, one) for one in own if one != node}
     norm = None if made is None or ops - {*VIEWS, "AccumulateGrad"} else statistics.norm(made)
     leaf = trace.edges.get((node, 0)) if trace.ops[node].startswith("Addmm") else None
-    bias = next((row.data for row in statistics.tensors if leaf is not None and row.node == leaf[0]), None)
+    bias = None if leaf is None else next((row.data for row in statistics.tensors_of(leaf[0])), None)
     if made is None or norm is None or (bias is None and trace.ops[node].startswith("Addmm")):
         return False
     rows = math.prod(trace.values[made][0][:-1])

@@ -11,10 +11,10 @@ from hookviz.analysis.findings.values.forward_origin import describe_growing_los
 from hookviz.analysis.findings.values.given_values import CHECK_DATA, describe_arguments
 from hookviz.analysis.findings.values.half_precision import advise_on_overflow
 from hookviz.analysis.findings.values.op_causes import holds_inf
-from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
+from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, FORWARD_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
+from hookviz.trace import StepRow, TensorRow
 from hookviz.trace.sentences import format_values
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 from hookviz.trace.values import as_tuple
@@ -22,7 +22,6 @@ from hookviz.trace.values import as_tuple
 _BEGINS_HERE = N_("{what} begins here: {sentence}")
 
 
-_FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
 _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
 """The kinds of step in which a gradient is passed on, changed or accumulated."""
 
@@ -151,7 +150,7 @@ def _holds_more_than_masks(statistics: PassStatistics, row: StepRow) -> bool:
 def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
     """Find the first module call or forward hook that adds NaN to the values it is given, or a harmful Inf."""
     inputs: dict[int, Any] = {}
-    calls = [(index, row) for index, row in statistics.rows if row.kind in _FORWARD_KINDS and row.call is not None]
+    calls = [(index, row) for index, row in statistics.rows if row.kind in FORWARD_KINDS and row.call is not None]
     outermost = (
         row for _ignored, row in calls if row.kind == "forward" and statistics.trace.calls[row.own_call].parent is None
     )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hookviz.analysis.findings.ops import LOGARITHMS, SOFTMAXES, get_op
+from hookviz.analysis.findings.ops import LOGARITHMS, MASKS, SOFTMAXES, get_op
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.torchless_numbers import (
     broadcast_pairs,
@@ -22,7 +22,6 @@ _ZERO_BY_ZERO = N_("divides 0 by 0")
 _INF_BY_INF = N_("divides Inf by Inf")
 _ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
 _SQUARE = 2
-_MASKS = ("MaskedFill", "Where")
 
 
 class OpCause(NamedTuple):
@@ -71,7 +70,7 @@ class ForwardOps:
         is_of_attention = any(self.op_name(user) in SOFTMAXES for user in users)
         made = self.known_value((node, 0))
         is_spoiled = contains_kind(made, "nan") or contains_kind(made, "inf")
-        return self.op_name(node) in _MASKS and not is_of_attention and not is_spoiled
+        return self.op_name(node) in MASKS and not is_of_attention and not is_spoiled
 
     def input_value(self, node: int, slot: int, name: str) -> Value | None:
         """The forward input of a node in ``slot``, which the node may have saved under ``name``; None if unknown.

@@ -22,6 +22,7 @@ from hookviz.trace.values import Value, as_tuple, get_norm_nan_inf
 
 CHANGING_KINDS = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
 """The kinds of step in which a hook can change a gradient."""
+FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
 _LINEAR_LAYERS = ("Linear", "Conv1d", "Conv2d", "Conv3d")
 
 
@@ -67,7 +68,7 @@ class PassStatistics:
     have to traverse such caches.
     """
 
-    def __init__(self, trace: TraceData, steps: list[int], tensors: list[TensorRow]) -> None:
+    def __init__(self, trace: TraceData, steps: Sequence[int], tensors: list[TensorRow]) -> None:
         self.trace, self.steps, self.tensors = trace, steps, tensors
         self.pass_id = trace.rows[steps[0]].pass_id
         self._norms: dict[int, float | None] = {}
@@ -134,6 +135,10 @@ class PassStatistics:
     def _find_saved(self, node: int, name: str) -> SavedRow | None:
         """What a node had saved under a name when the pass began."""
         return next((row for row in self.trace.lookup.saved(self.pass_id, node) if row.name == name), None)
+
+    def tensors_of(self, node: int) -> list[TensorRow]:
+        """The tensors of a node, as they were when the pass began."""
+        return self.trace.lookup.tensors(self.pass_id, node)
 
     def saved_tensor(self, node: int, name: str) -> Value | None:
         """The tensor that a node had saved under ``name``; None if it is unknown."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import name_of_kind
-from hookviz.analysis.findings.ops import LOGARITHMS, PRODUCTS, get_op
+from hookviz.analysis.findings.ops import LOGARITHMS, MASKS, PRODUCTS, get_op
 from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics, find_op_causes
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _, join_list
@@ -15,8 +15,6 @@ _SUSPECTS = (
     "Asin", "Std", "Var", "NllLoss",
 )  # fmt: skip
 """The ops that make NaN or Inf of ordinary numbers, such as 0."""
-_FILLING = ("MaskedFill", "Where")
-"""The ops that the program may tell to put Inf there."""
 MAX_SUSPECTS = 3
 """A sentence names at most so many ops."""
 _DECIDING = {
@@ -85,7 +83,7 @@ def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
     if explain_by_statistics(ops, node, kind) is not None:
         return True
     if name not in _SUSPECTS:
-        return kind == "inf" and name in _FILLING
+        return kind == "inf" and name in MASKS
     values = [ops.input_value(node, slot, saved) for slot, saved in _DECIDING.get(name, ())]
     is_known = bool(values) and all(value is not None and value.min is not None for value in values)
     return not is_known or any(place == node and cause.kind == kind for place, cause in find_op_causes(ops))

@@ -60,8 +60,8 @@ def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
     found = []
     for slot in _FACTORS.get(get_op(statistics.trace, node), ()):
         place = skip_views(statistics.trace, statistics.trace.edges.get((node, slot)), "Expand")
-        rows = (row for row in statistics.tensors if place is not None and row.leaf and row.node == place[0])
-        row = next((row for row in rows if row.name), None)
+        rows = [] if place is None else statistics.tensors_of(place[0])
+        row = next((row for row in rows if row.leaf and row.name), None)
         if row is not None and _is_zero_parameter(statistics, node, slot, row):
             found.append(row.name)
     return found
@@ -140,7 +140,8 @@ def _blame_bias(statistics: PassStatistics, node: int, highest: float) -> Iterat
     place = statistics.trace.edges.get((node, 0))
     slot = None if place is None else _BIASES.get(get_op(statistics.trace, place[0]))
     leaf = None if place is None or slot is None else statistics.trace.edges.get((place[0], slot))
-    row = next((row for row in statistics.tensors if row.leaf and leaf is not None and row.node == leaf[0]), None)
+    rows = [] if leaf is None else statistics.tensors_of(leaf[0])
+    row = next((row for row in rows if row.leaf), None)
     value = None if row is None or row.data is None else statistics.value(row.data)
     if row is None or value is None or value.min is None or value.min != value.max or not value.min < 0:
         return

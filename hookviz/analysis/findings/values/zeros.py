@@ -91,7 +91,7 @@ def _make_cancelled(
     """The finding of gradients that cancel: a warning if no leaf gets anything else."""
     affected = list(dict.fromkeys(zero_leaves[first]))
     cancelled = describe_cancellation(statistics, first)
-    behind = _describe_leaves([statistics.trace.name(leaf, 0) for leaf in affected])
+    behind = _describe_leaves(statistics, affected)
     severity = "warning" if len(affected) == len(leaves) > 1 else "remark"
     sentence = join_sentences([cancelled.sentence, behind])
     finding = PassFinding(first, "zero", sentence, severity, nodes=cancelled.nodes, advice=_(CANCELLED))
@@ -182,14 +182,15 @@ def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
     return bool(norms) and not any(norms)
 
 
-def _describe_leaves(names: list[str]) -> str:
+def _describe_leaves(statistics: PassStatistics, leaves: list[int]) -> str:
     """Say which leaves get a gradient of 0."""
+    names = [statistics.trace.name(leaf, 0) for leaf in leaves]
     return _("Beyond it, a gradient of 0 goes to {on}.").format(on=join_first(names))
 
 
 def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -> str:
     """The sentence on a step that makes a gradient 0, and on the leaves behind it."""
-    step, behind = statistics.trace.steps[index], _describe_leaves([statistics.trace.name(leaf, 0) for leaf in leaves])
+    step, behind = statistics.trace.steps[index], _describe_leaves(statistics, leaves)
     if step.kind != "compute":
         here = _("The gradient becomes 0 here: {sentence} {behind}").format(sentence=step.sentence, behind=behind)
         shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
