@@ -12,7 +12,6 @@ from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
     contains_kind,
     explain_by_statistics,
-    find_op_causes,
     format_largest,
     holds_inf,
     maximum,
@@ -105,13 +104,12 @@ def _make_call_ops(
 
 def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
     """Describe the first cause that the numbers of the ops show; if it needs an Inf, also where that came from."""
-    causes = [*find_op_causes(ops)]
-    node, first = next(((node, cause) for node, cause in causes if cause.kind == kind), (None, None))
-    if node is None or first is None:
+    first = ops.find_cause(kind)
+    if first is None:
         return None
-    origin = find_inf(ops.statistics, node, first, causes)
+    origin = find_inf(ops, *first)
     more = [] if origin is None else [_("The Inf arises where it {cause}.").format(cause=origin[1].text)]
-    return join_sentences([_("it {cause}.").format(cause=first.text), *more])
+    return join_sentences([_("it {cause}.").format(cause=first[1].text), *more])
 
 
 def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:

@@ -1,7 +1,8 @@
 """Check for the ops of a forward whether their inputs and results show that they made NaN or Inf."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from hookviz.analysis.findings.ops import LOGARITHMS, MASKS, SOFTMAXES, get_op
@@ -48,6 +49,18 @@ class ForwardOps:
         """The name of the op: ``Log`` for a node ``LogBackward0``."""
         return get_op(self.statistics.trace, node)
 
+    @cached_property
+    def causes(self) -> list[tuple[int, OpCause]]:
+        """Each op that is known to have made NaN or Inf, in the order of the forward, and how; none that is masked."""
+        checks = {node: _CHECKS.get(self.op_name(node)) for node in self.nodes}
+        checked = ((node, check) for node, check in checks.items() if check is not None and not self.is_masked(node))
+        return [(node, cause) for node, check in checked for cause in check(self, node)]
+
+    def find_cause(self, kind: str, among: Container[int] | None = None) -> tuple[int, OpCause] | None:
+        """The first op, of some or all, that is known to have made ``kind``, and how."""
+        causes = (one for one in self.causes if one[1].kind == kind and (among is None or one[0] in among))
+        return next(causes, None)
+
     def knows(self, node: int) -> bool:
         """Whether it is known what the op made."""
         return self.known_value((node, 0)) is not None
@@ -82,14 +95,6 @@ class ForwardOps:
         if value is None and place is not None:
             value = self.known_value(place)
         return value if value is not None and value.note is None else None
-
-
-def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, OpCause]]:
-    """Check every op, in the order of the forward, but for those that are masked; yield the node with each cause."""
-    for node in ops.nodes:
-        check = _CHECKS.get(ops.op_name(node))
-        if check is not None and not ops.is_masked(node):
-            yield from ((node, cause) for cause in check(ops, node))
 
 
 def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> OpCause | None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import name_of_kind
 from hookviz.analysis.findings.ops import LOGARITHMS, MASKS, PRODUCTS, get_op
-from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics, find_op_causes
+from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _, join_list
 from hookviz.trace import NodeOutput
@@ -69,7 +69,7 @@ def find_suspects(statistics: PassStatistics, call: int | None, until: int, kind
         return Suspects((text.format(what=name_of_kind(kind), ops=names),), tuple(nodes) if len(nodes) == 1 else ())
     text = _("As far as the statistics of its inputs tell, {op} {cause}.")
     sentence = text.format(op=statistics.describe_node(nodes[0]), cause=cause.text)
-    origin = find_inf(statistics, nodes[0], cause, [*find_op_causes(ops)])
+    origin = find_inf(ops, nodes[0], cause)
     if origin is None:
         return Suspects((sentence,), (nodes[0],), are_explained=True)
     return Suspects((sentence, describe_inf(statistics, *origin)), (nodes[0], origin[0]), are_explained=True)
@@ -86,7 +86,7 @@ def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
         return kind == "inf" and name in MASKS
     values = [ops.input_value(node, slot, saved) for slot, saved in _DECIDING.get(name, ())]
     is_known = bool(values) and all(value is not None and value.min is not None for value in values)
-    return not is_known or any(place == node and cause.kind == kind for place, cause in find_op_causes(ops))
+    return not is_known or ops.find_cause(kind, [node]) is not None
 
 
 def _gives_only_inf(ops: ForwardOps, node: int) -> bool:
@@ -97,22 +97,19 @@ def _gives_only_inf(ops: ForwardOps, node: int) -> bool:
 
 def _find_inf_before(ops: ForwardOps, nodes: list[int]) -> Suspects:
     """Name the op that made the Inf of which NaN may have come, if the recorded numbers show it."""
-    found = [(node, cause) for node, cause in find_op_causes(ops) if node in nodes and cause.kind == "inf"]
-    if not found:
+    found = ops.find_cause("inf", nodes)
+    if found is None:
         return Suspects()
-    node, cause = found[0]
+    node, cause = found
     text = _("Inf begins at {on}: it {cause}. 0 * Inf, or Inf - Inf, is NaN.")
     return Suspects((text.format(on=ops.statistics.describe_node(node), cause=cause.text),), (node,))
 
 
-def find_inf(
-    statistics: PassStatistics, node: int, cause: OpCause | None, causes: list[tuple[int, OpCause]]
-) -> tuple[int, OpCause] | None:
+def find_inf(ops: ForwardOps, node: int, cause: OpCause | None) -> tuple[int, OpCause] | None:
     """Return the op that made the Inf that the cause at a node needs, if one on a path to it is known."""
     if cause is None or not cause.needs_inf:
         return None
-    before = statistics.list_behind(node)
-    return next(((place, other) for place, other in causes if other.kind == "inf" and place in before), None)
+    return ops.find_cause("inf", ops.statistics.list_behind(node))
 
 
 def describe_inf(statistics: PassStatistics, node: int, cause: OpCause) -> str:
