@@ -276,7 +276,6 @@ class FormulaInputs:
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
-        self._shapes: dict[int, list[tuple[int, ...] | None]] = {}
 
     def names(self, step: int, slot: int) -> dict[str, Any]:
         """Name in the formulas of the node that computes at ``step`` → a value, a setting, or a ``NotRecorded``."""
@@ -291,7 +290,8 @@ class FormulaInputs:
         grads = [self._trace.value(index) for index in before]
         grad = grads[slot if has_output_per_input(op) and slot < len(grads) else 0] if grads else None
         names |= {"grads": grads, "grad": NotRecorded("no_grad") if grad is None else grad, "slot": slot}
-        return names | _locate_part(names.get("dim"), self._sent_shapes(step, row), slot)
+        shapes = [None if index is None else self._trace.values[index][0] for index in as_tuple(row.after)]
+        return names | _locate_part(names.get("dim"), shapes, slot)
 
     def _collect_saved(self, row: StepRow) -> dict[str, Any]:
         """Name in the formulas → what the node of a step saved, or a ``NotRecorded``."""
@@ -301,13 +301,6 @@ class FormulaInputs:
             single = NotRecorded(saved.why) if saved.why else saved.plain if value is None else value
             names[formula_name(saved.name)] = list(value) if isinstance(value, tuple) else single
         return names
-
-    def _sent_shapes(self, step: int, row: StepRow) -> list[tuple[int, ...] | None]:
-        """The shapes of the gradients that the node of a step sent; None for a slot to which it sent none."""
-        if step not in self._shapes:
-            after = as_tuple(row.after)
-            self._shapes[step] = [None if i is None else Value(*self._trace.values[i]).shape for i in after]
-        return self._shapes[step]
 
     def terms(self, step: int) -> list[Any]:
         """The gradients that are added up when they arrive or are accumulated at ``step``, in the order of the sum."""
