@@ -21,7 +21,7 @@ from hookviz.analysis.findings.parameters.none_gradients import find_backward
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.analysis.findings.training.program_calls import find_pass_line
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
-from hookviz.analysis.findings.values.op_lines import find_op_line
+from hookviz.analysis.findings.values.op_lines import find_op_line, list_regions
 from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.support.source_code import describe_place, read_place
 from hookviz.trace import FORWARD_HOOK_KINDS, STEP_HOOK_KINDS, Hook, StepRow, TraceData, UpdateRow
@@ -370,10 +370,7 @@ def _read_shape(error: str) -> tuple[int, ...] | None:
 
 def _describe_editing_code(trace: TraceData, node: int) -> str:
     """Name the code that edits in place and may have run after an op, in its forward or around the pass."""
-    code, call = CallCode(trace), trace.owners.get(node)
-    forward = None if call is None else code.find_forward(trace.calls[call].module)
-    regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
-    found = sorted({piece for region in regions for piece in _list_edits(trace, region)})
+    found = sorted({piece for region in list_regions(CallCode(trace), node) for piece in _list_edits(trace, region)})
     if not found:
         return ""
     named = join_first([f"{text} ({describe_place(file or None, line)})" for file, line, text in found])

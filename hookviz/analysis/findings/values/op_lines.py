@@ -84,8 +84,7 @@ def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace |
 def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
     """List the lines that can have made a node: of the forward that made it and its hooks, or of the code around."""
     code, call = CallCode(trace), trace.owners.get(node)
-    forward = None if call is None else code.find_forward(trace.calls[call].module)
-    regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
+    regions = list_regions(code, node)
     scales = call is None and any(node in row.at for row in trace.scales)
     op = _SCALE if scales else trace.ops[node]
     uses = [use for region in regions for use in _list_uses(code, region, op, call is None)]
@@ -96,11 +95,20 @@ def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
         uses = [use for use in uses if not use.has_number]
         made = [other for other in made if _count_inputs(trace, other) > 1]
     paired = _pair(node, made, uses)
-    if paired is None and forward is not None:
-        uses = _narrow(code, node, uses, forward)
+    if paired is None and call is not None and regions:
+        uses = _narrow(code, node, uses, regions[0])
     return sorted(
         {use.place for use in ([paired] if paired else uses)}, key=lambda place: (place.file or "", place.line)
     )
+
+
+def list_regions(code: CallCode, node: int) -> list[Region]:
+    """List the code that can have made a node: the forward of its module, what that calls; or what is around a pass."""
+    call = code.trace.owners.get(node)
+    if call is None:
+        return code.list_around_pass()
+    forward = code.find_forward(code.trace.calls[call].module)
+    return [] if forward is None else code.follow([forward])
 
 
 def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterator[_Use]:
