@@ -26,6 +26,12 @@ def get_op(trace: TraceData, node: int) -> str:
     return trace.ops[node].partition("Backward")[0]
 
 
+def list_ops(trace: TraceData) -> list[str]:
+    """List the op of each node; a large graph has few different ones."""
+    names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
+    return [names[op] for op in trace.ops]
+
+
 def skip_views(trace: TraceData, place: NodeOutput | None, *more: str) -> NodeOutput | None:
     """Return the tensor of which another one is a view; ``more`` are ops that count as views, too."""
     while place is not None and get_op(trace, place[0]) in (*VIEWS, *more):

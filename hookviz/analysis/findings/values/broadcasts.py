@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.ops import VIEWS, iter_reached, skip_views
+from hookviz.analysis.findings.ops import VIEWS, iter_reached, list_ops, skip_views
 from hookviz.analysis.findings.training.program_calls import read_line
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.step_lines import StepLines
@@ -59,8 +59,7 @@ class _PairingFinder:
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
-        names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
-        self._names = [names[op] for op in trace.ops]
+        self._names = list_ops(trace)
 
     @cached_property
     def _users(self) -> dict[int, list[int]]:

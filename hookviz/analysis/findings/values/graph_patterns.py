@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
-from hookviz.analysis.findings.ops import get_op, iter_reached, skip_views
+from hookviz.analysis.findings.ops import get_op, iter_reached, list_ops, skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import CodePlace
@@ -105,12 +105,11 @@ _PATTERNS = (
 
 def list_patterns(trace: TraceData) -> list[Finding]:
     """List the ops that take what they should not: one finding for each pattern."""
-    names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
-    found = []
+    names = list_ops(trace)
+    present, found = {*names}, []
     for pattern in _PATTERNS:
-        outer = {op for op, name in names.items() if name in pattern.outer}
-        if outer and not {*names.values()}.isdisjoint(pattern.inner):
-            starts = [node for node, op in enumerate(trace.ops) if op in outer]
+        if not present.isdisjoint(pattern.outer) and not present.isdisjoint(pattern.inner):
+            starts = [node for node, name in enumerate(names) if name in pattern.outer]
             pairs = {node: end for node in starts if (end := _find_inner(trace, node, pattern)) is not None}
             found += _describe_pattern(trace, pattern, pairs) if pairs else []
     return found
