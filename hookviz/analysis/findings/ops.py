@@ -15,6 +15,7 @@ SOFTMAXES = ("LogSoftmax", "Softmax")
 MASKS = ("MaskedFill", "Where")
 """Ops that put in other numbers where a mask says so, such as Inf on purpose."""
 INFINITE_AT_0 = (*LOGARITHMS, "Reciprocal", "Rsqrt")
+"""Ops that make Inf or -Inf of 0."""
 COPIES = frozenset({"Alias", "Clone", "Contiguous", "Expand", "ToCopy"})
 """Ops that copy or repeat the numbers of a tensor."""
 PRODUCTS = {"Addmm": ((1, "mat1"), (2, "mat2")), "Bmm": ((0, "self"), (1, "mat2")), "Mm": ((0, "self"), (1, "mat2"))}

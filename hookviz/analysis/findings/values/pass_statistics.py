@@ -23,6 +23,7 @@ from hookviz.trace.values import Value, as_tuple, get_norm_nan_inf
 CHANGING_KINDS = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
 """The kinds of step in which a hook can change a gradient."""
 FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
+"""The kinds of step of a module call."""
 _LINEAR_LAYERS = ("Linear", "Conv1d", "Conv2d", "Conv3d")
 
 
