@@ -111,7 +111,7 @@ class Explainer:
         """
         row = self.trace.rows[step]
         if row.kind == "compute":
-            slots = range(len(row.after) if isinstance(row.after, tuple) else 1)
+            slots = range(len(as_tuple(row.after)))
             reasons = (self._explain_sent(step, slot) for slot in slots[:limit])
             return [reason for reason in reasons if reason is not None]
         if row.kind == "arrive":

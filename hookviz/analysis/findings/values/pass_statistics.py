@@ -125,8 +125,8 @@ class PassStatistics:
         return found[0] if len(found) == 1 else None
 
     def targets(self, node: int) -> list[int]:
-        """The nodes to which a node sends gradients, in the order of its slots."""
-        slots = range(len(self.sent(node)) if node in self.compute_steps else 1)
+        """The nodes to which a node of this pass sends gradients, in the order of its slots."""
+        slots = range(len(self.sent(node)))
         return [place[0] for slot in slots if (place := self.trace.edges.get((node, slot))) is not None]
 
     def sent(self, node: int) -> tuple[int | None, ...]:

@@ -158,9 +158,7 @@ _SENDING_KINDS = ("compute", "node_post_hook", "full_backward_hook", "backward_h
 
 def _targets_of_zeros(statistics: PassStatistics, row: StepRow) -> list[int]:
     """The nodes to which a node sends zeros."""
-    if not isinstance(row.after, tuple):
-        return statistics.targets(row.own_node) if _has_zero_norm(statistics, row.after) else []
-    slots = (slot for slot, value in enumerate(row.after) if _has_zero_norm(statistics, value))
+    slots = (slot for slot, value in enumerate(as_tuple(row.after)) if _has_zero_norm(statistics, value))
     places = (statistics.trace.edges.get((row.own_node, slot)) for slot in slots)
     return [place[0] for place in places if place is not None]
 
@@ -168,12 +166,7 @@ def _targets_of_zeros(statistics: PassStatistics, row: StepRow) -> list[int]:
 def _list_emptied(statistics: PassStatistics, index: int) -> list[int]:
     """List the nodes to which a node sends a gradient of 0, if it sends another one to others."""
     row = statistics.trace.rows[index]
-    sent = [(slot, statistics.norms(value)) for slot, value in enumerate(as_tuple(row.after)) if value is not None]
-    if not any(any(norms) for _slot, norms in sent):
-        return []
-    edges = statistics.trace.edges
-    zero = (edges.get((row.own_node, slot)) for slot, norms in sent if norms and not any(norms))
-    return [edge[0] for edge in zero if edge is not None]
+    return _targets_of_zeros(statistics, row) if any(statistics.norms(row.after)) else []
 
 
 def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
