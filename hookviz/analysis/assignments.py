@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from textwrap import dedent
 from typing import NamedTuple, TypeAlias
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -189,8 +190,8 @@ def _otherwise_bound_names(node: ast.AST) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def read_program(text: str) -> Program | None:
-    """Read the scopes of a program; None if ``text`` is not valid Python, such as a function that was cut."""
+    """Read the scopes of a program, or of a method; None if ``text`` is not valid Python, as if it was cut."""
     try:
-        return Program(ast.parse(text))
+        return Program(ast.parse(dedent(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None

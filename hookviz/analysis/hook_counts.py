@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.support.table import ShownRow, Table
+from hookviz.support.table import ShownRow, Table, cells_of, head_of
 from hookviz.trace import HOOK_KINDS, Hook, TraceData
 from hookviz.trace.hook_facts import name_of_kind
 
@@ -44,7 +44,10 @@ class HookCount(ShownRow):
         return self.hook.name
 
     def _columns(self) -> dict[str, str]:
-        return dict(zip(_list_column_names(), _list_cells(self), strict=True))
+        why = "" if self.finding is None else join_sentences([self.finding.cause, self.finding.advice])
+        columns = {_("hook"): self.hook.label, _("on"): self.on, _("kind"): name_of_kind(self.hook.kind)}
+        columns |= {_("fired"): str(self.fired), _("in each pass"): _describe_counts(self.passes)}
+        return columns | {_("where"): self.hook.where, _("why"): why}
 
 
 class HookKey(NamedTuple):
@@ -88,21 +91,10 @@ def find_count(counts: dict[HookKey, HookCount], key: int | str, hook: Hook) -> 
 def list_hooks(trace: TraceData) -> Table[HookCount]:
     """List every hook of a recording, those that did not fire last."""
     counts = list(count_firings(trace).values())
-    head = _list_column_names()
+    head = head_of(counts)
     if all(count.finding is None for count in counts):
-        head.pop()
-    return Table(counts, head, lambda row: _list_cells(row)[: len(head)], nothing=_(_NO_HOOKS))
-
-
-def _list_column_names() -> list[str]:
-    return [_("hook"), _("on"), _("kind"), _("fired"), _("in each pass"), _("where"), _("why")]
-
-
-def _list_cells(row: HookCount) -> tuple[str, ...]:
-    hook = row.hook
-    why = "" if row.finding is None else join_sentences([row.finding.cause, row.finding.advice])
-    cells = hook.label, hook.on, name_of_kind(hook.kind), str(row.fired), _describe_counts(row.passes), hook.where
-    return (*cells, why)
+        head = head[:-1]
+    return Table(counts, head, lambda row: cells_of(row)[: len(head)], nothing=_(_NO_HOOKS))
 
 
 def _describe_counts(passes: tuple[int, ...]) -> str:

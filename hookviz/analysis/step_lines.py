@@ -1,10 +1,10 @@
 """Find for each step the line of the user's code that it belongs to, and say what that line does."""
 
-from textwrap import dedent
 from typing import NamedTuple
 
-from hookviz.analysis.assignments import Program, read_program
+from hookviz.analysis.assignments import read_program
 from hookviz.support.messages import N_, _
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import LineRow, SourceRow, Step, TensorRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -33,7 +33,6 @@ class StepLines:
         self._passes = {row.pass_id: row for row in trace.lines if row.pass_id is not None}
         self._calls = {row.call: row for row in trace.lines if row.call is not None}
         self._hooks = {index: self._find_hook(index) for index in trace.lookup.hooks_that_ran}
-        self._programs: dict[int, Program | None] = {}
         self._assigned: dict[tuple[LineRow, str], tuple[int, int] | None] = {}
 
     def used_lines(self) -> dict[int, set[int]]:
@@ -55,6 +54,11 @@ class StepLines:
             return found
         row = self._passes.get(step.pass_id)
         return None if row is None else CodeLine(row.source, None, "")
+
+    def place(self, step: Step) -> CodePlace | None:
+        """Return the line of ``step`` in its file; None if it is not known."""
+        found = self.line(step)
+        return None if found is None or found.line is None else CodePlace(self.sources[found.source].file, found.line)
 
     def running_line(self, step: Step) -> tuple[int, int] | None:
         """Return (source, line) of the line that runs in ``step``; of a node's step, that which started the pass."""
@@ -143,7 +147,8 @@ class StepLines:
         """Return (source, line) of the assignment to ``name`` that the pass at ``start`` sees, if it is certain."""
         cells = dict(start.names)
         cell = cells.get(name, start.source)
-        program, source = self._program(start.source), self._trace.sources[start.source]
+        source = self._trace.sources[start.source]
+        program = read_program(source.text)
         if program is None or cell is None:
             return None
         running = start.line - source.line + 1
@@ -152,17 +157,12 @@ class StepLines:
             known_outside = name in cells or not source.whole
             line = program.local_assignment(name, running, scope, known_outside=known_outside)
             return None if line is None else (start.source, line + source.line - 1)
-        program = self._program(cell)
+        program = read_program(self._trace.sources[cell].text)
         if program is None or not source.whole:  # the rest of the file is not known
             return None
         has_run = cell != start.source or program.is_in_function(running)
         line = program.module_assignment(name, before=None if has_run else running)
         return None if line is None else (cell, line + self._trace.sources[cell].line - 1)
-
-    def _program(self, source: int) -> Program | None:
-        if source not in self._programs:
-            self._programs[source] = read_program(dedent(self._trace.sources[source].text))
-        return self._programs[source]
 
 
 def _say_line(source: int, line: int, text: str, **arguments: str) -> CodeLine:

@@ -100,10 +100,7 @@ def _find_place(step: Step, lines: StepLines) -> tuple[str | None, int | None]:
     """Return (file, line): where the hook is defined or, for other steps, the line of code that the player marks."""
     if step.hook is not None:
         return step.hook.file, step.hook.line
-    found = lines.line(step)
-    if found is None or found.line is None:
-        return None, None
-    return lines.sources[found.source].file, found.line
+    return lines.place(step) or (None, None)
 
 
 def _describe_values(step: Step) -> dict[str, Any]:

@@ -148,7 +148,6 @@ class _Writer:
 
     def __init__(self, trace: TraceData, steps: Sequence[int], width: int) -> None:
         self._trace, self._width = trace, width
-        self._depths: dict[int | None, int] = {None: 0}
         self._has_pass = len(trace.lookup.passes) > 1
         head = [_("step"), _("pass"), _("what"), _("name"), _("before → after"), _("hook at")]
         self._head = self._arrange(head)
@@ -211,7 +210,7 @@ class _Writer:
     def _make_row(self, step: Step) -> _Row:
         call = step.row.call
         owner = call if step.node is None or call is not None else self._trace.owners.get(step.node)
-        depth = self._get_depth(owner) - (step.kind in ("call", "forward"))
+        depth = sum(1 for _ignored in iter_enclosing_calls(self._trace, owner)) - (step.kind in ("call", "forward"))
         where = "" if step.hook is None or not step.hook.file else f"{step.hook.file}:{step.hook.line}"
         cells = [
             str(step.index + 1),
@@ -224,12 +223,6 @@ class _Writer:
         role: Role = "hook" if step.hook is not None or step.kind in HOOK_KINDS else "step"
         is_fault = step.kind in ("exception", "unobserved", "unknown_hook", "aliased")
         return _Row(step.index, self._arrange(cells), "fault" if is_fault else role)
-
-    def _get_depth(self, call: int | None) -> int:
-        """Return the number of module calls around what belongs to ``call``, that call included."""
-        if call not in self._depths:
-            self._depths[call] = sum(1 for _ignored in iter_enclosing_calls(self._trace, call))
-        return self._depths[call]
 
     def _name_subject(self, step: Step, owner: int | None) -> str:
         """Name what a step is about: with its hook, and for a node the module that made it."""

@@ -21,10 +21,10 @@ from hookviz.analysis.findings.parameters.none_gradients import find_backward
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.analysis.findings.training.program_calls import find_pass_line
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
-from hookviz.analysis.findings.values.op_lines import find_op_line
+from hookviz.analysis.findings.values.op_lines import find_op_line, list_regions
 from hookviz.support.messages import N_, _, join_first, join_sentences
 from hookviz.support.source_code import describe_place, read_place
-from hookviz.trace import STEP_HOOK_KINDS, Hook, StepRow, TraceData, UpdateRow
+from hookviz.trace import FORWARD_HOOK_KINDS, STEP_HOOK_KINDS, Hook, StepRow, TraceData, UpdateRow
 from hookviz.trace.sentences import format_pass_number
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import as_tuple
@@ -34,7 +34,6 @@ _NO_GRAPH = "does not require grad and does not have a grad_fn"
 _WRAPPED_OUTPUT = "BackwardHookFunction"
 """The autograd.Function that torch names if an op edits in place what a module with a full backward hook returned."""
 _WRAPPING_KINDS = ("full_backward_hook", "full_backward_pre_hook")
-_FORWARD_KINDS = ("forward_pre_hook", "forward_hook")
 _WALKED_TWICE = "backward through the graph a second time"
 _EDITED = "modified by an inplace operation"
 _OF_FORM = ("AttributeError", "RuntimeError", "TypeError", "ValueError")
@@ -114,7 +113,7 @@ def _explain_replaced(trace: TraceData, finding: Finding) -> Finding:
     row = None if last is None else trace.rows[last]
     if not (trace.rows[finding.step or 0].error or "").startswith(_OF_FORM):
         return finding
-    if last is None or row is None or row.kind not in _FORWARD_KINDS or row.hook is None:
+    if last is None or row is None or row.kind not in FORWARD_HOOK_KINDS or row.hook is None:
         return finding
     if not _has_other_form(trace, last):
         return finding
@@ -201,7 +200,7 @@ def _explain_missing_graph(trace: TraceData, finding: Finding) -> Finding:
 def _explain_hook_without_graph(trace: TraceData, finding: Finding) -> Finding:
     """Say that hooks of a backward pass run without recording a graph."""
     kind = finding.hooks[0].kind
-    if kind in _FORWARD_KINDS or kind in STEP_HOOK_KINDS:
+    if kind in FORWARD_HOOK_KINDS or kind in STEP_HOOK_KINDS:
         return finding
     cause = _("In a hook of a backward pass PyTorch records no graph, unless the pass has create_graph=True.")
     advice = _("Compute in the hook within torch.enable_grad(), from tensors that require grad.")
@@ -239,7 +238,7 @@ def _rate(trace: TraceData, row: StepRow, last: int) -> str:
     A program that goes on has caught it, perhaps on purpose: a forward hook may raise to end the forward early.
     """
     is_last = trace.has_raised and last == len(trace.rows) - 1
-    is_in_backward_hook = row.hook is not None and trace.hook_rows[row.hook].kind not in _FORWARD_KINDS
+    is_in_backward_hook = row.hook is not None and trace.hook_rows[row.hook].kind not in FORWARD_HOOK_KINDS
     return "error" if is_last or is_in_backward_hook else "remark"
 
 
@@ -371,10 +370,7 @@ def _read_shape(error: str) -> tuple[int, ...] | None:
 
 def _describe_editing_code(trace: TraceData, node: int) -> str:
     """Name the code that edits in place and may have run after an op, in its forward or around the pass."""
-    code, call = CallCode(trace), trace.owners.get(node)
-    forward = None if call is None else code.find_forward(trace.calls[call].module)
-    regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
-    found = sorted({piece for region in regions for piece in _list_edits(trace, region)})
+    found = sorted({piece for region in list_regions(CallCode(trace), node) for piece in _list_edits(trace, region)})
     if not found:
         return ""
     named = join_first([f"{text} ({describe_place(file or None, line)})" for file, line, text in found])

@@ -120,19 +120,9 @@ KINDS: dict[About, dict[str, str]] = {
         "late_binding": N_("late binding"),
     },
 }
-"""What a finding is about → its kinds and their names."""
+"""What a finding is about → its kinds and their names; without those of hooks that did not fire, or surprisingly."""
 SURPRISES = ("early", "again", "kept", "ignored", "undefined")
 """The kinds of findings about hooks that fired in a way that one may not expect."""
-UNFIRED_KINDS = (
-    "bypassed", "frozen", "late", "no_forward", "no_graph", "no_pass", "no_step", "not_called", "not_in_graph",
-    "partial", "raised", "removed", "returned", "substituted", "unknown", "unobserved",
-)  # fmt: skip
-"""The kinds of causes for which a hook did not fire."""
-_ABOUT: dict[str, About] = {
-    **dict.fromkeys((*SURPRISES, *UNFIRED_KINDS), "hook"),
-    **{kind: about for about, kinds in KINDS.items() for kind in kinds},
-}
-"""Kind → what its findings are about; of ``frozen``, if no hook did not fire for that."""
 _CERTAINTY_NAMES = {"likely": N_("likely"), "open": N_("cause open")}
 _SEVERITY_NAMES = {"error": N_("error"), "warning": N_("warning"), "remark": N_("remark")}
 SEVERITIES = tuple(_SEVERITY_NAMES)
@@ -205,16 +195,12 @@ class Finding(ShownRow):
 
     @property
     def about(self) -> About:
-        """What it is about: ``hook``, ``parameter``, ``value``, ``training`` or ``program``.
-
-        Raises:
-            KeyError: no table has its kind.
-        """
+        """What it is about: ``hook``, ``parameter``, ``value``, ``training`` or ``program``."""
         if self.kind == "exception":
             return "hook" if self.hooks else "program"
         if self.kind == "frozen" and self.hooks:
             return "hook"
-        return _ABOUT[self.kind]
+        return next((about for about, kinds in KINDS.items() if self.kind in kinds), "hook")
 
     @property
     def text(self) -> str:
@@ -242,7 +228,7 @@ def name_of_finding(finding: Finding) -> str:
 
 def is_about_silence(finding: Finding) -> bool:
     """Return whether a finding says why hooks did not fire."""
-    return finding.about == "hook" and finding.kind in UNFIRED_KINDS
+    return finding.about == "hook" and finding.kind not in (*SURPRISES, *KINDS["hook"])
 
 
 def name_of_kind(kind: str) -> str:

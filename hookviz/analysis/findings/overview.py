@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.consequences import list_silence
 from hookviz.analysis.findings.exceptions import list_exceptions
-from hookviz.analysis.findings.finding import KINDS, Finding, Findings, describe_passes, rank_severity
+from hookviz.analysis.findings.finding import KINDS, Finding, Findings, describe_passes, put_line, rank_severity
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_legacy_hooks, list_lost_rows
 from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments, list_late_bindings
@@ -93,11 +93,8 @@ def _complete(trace: TraceData, finding: Finding, lines: StepLines) -> Finding:
     finding = replace(finding, when=finding.when or describe_passes(finding.passes, trace))
     if finding.step is None or finding.line is not None or not trace.lines:
         return finding
-    place = lines.line(trace.steps[finding.step])
-    if place is None or place.line is None:
-        return finding
     role = "begins" if finding.about == "value" else "cause"
-    return replace(finding, line=place.line, file=lines.sources[place.source].file, line_role=role)
+    return put_line(finding, lines.place(trace.steps[finding.step]), role)
 
 
 # -- nothing was found

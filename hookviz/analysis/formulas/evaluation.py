@@ -12,14 +12,14 @@ Dims = int | Sequence[int] | None
 
 
 class NotRecorded:
-    """A placeholder for a value that was not recorded; ``why`` is the end of the message key that says why."""
+    """A placeholder for a value that was not recorded; ``why`` is the key of the sentence that says why."""
 
     def __init__(self, why: str) -> None:
         self.why = why
 
 
 class Missing(Exception):
-    """A formula cannot be computed; the message is the end of the message key that says which value is missing."""
+    """A formula cannot be computed; the message is the key of the sentence that says which value is missing."""
 
 
 def numel(x: Any, dim: Dims = None) -> int:

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from hookviz.analysis.formulas.derivatives import (
     Formula,
@@ -40,10 +40,6 @@ _MISSING_VALUES = {
 
 
 Verdict = Literal["explained", "symbols only", "not explained", "edited"]
-EXPLAINED: Final = "explained"
-SYMBOLS: Final = "symbols only"
-UNEXPLAINED: Final = "not explained"
-EDITED: Final = "edited"
 FormulaVerifier = Callable[[str, Mapping[str, Any], Any], list[Note] | None]
 """Takes a formula, the values of its names and a gradient; returns notes, or None if the formula gives another one."""
 
@@ -74,10 +70,10 @@ class Reason(ShownRow):
     @property
     def text(self) -> str:
         """The reason on one line: ``grad × other = 2 × 4 = 8``."""
-        if self.verdict == UNEXPLAINED:
+        if self.verdict == "not explained":
             return _("not explained")
         parts = [self.formula]
-        if self.verdict == EXPLAINED:
+        if self.verdict == "explained":
             shown = text_of(self.value).text
             parts += [shown] if self.filled == shown else [self.filled, shown]
         return " = ".join(filter(None, parts))
@@ -115,7 +111,7 @@ class Explainer:
         """
         row = self.trace.rows[step]
         if row.kind == "compute":
-            slots = range(len(row.after) if isinstance(row.after, tuple) else 1)
+            slots = range(len(as_tuple(row.after)))
             reasons = (self._explain_sent(step, slot) for slot in slots[:limit])
             return [reason for reason in reasons if reason is not None]
         if row.kind == "arrive":
@@ -139,38 +135,38 @@ class Explainer:
             return None
         on, formulas = self.trace.name(*place), find_formulas(self.trace.ops[row.own_node], slot)
         if not formulas:
-            return Reason(on, "", "", value, None, UNEXPLAINED, self._describe_missing_formula(row))
+            return Reason(on, "", "", value, None, "not explained", self._describe_missing_formula(row))
         names = self._inputs.names(step, slot)
         reasons = [self._try_formula(formula, names, on, value) for formula in formulas]
-        return next((reason for reason in reasons if reason.verdict != UNEXPLAINED), reasons[0])
+        return next((reason for reason in reasons if reason.verdict != "not explained"), reasons[0])
 
     def _try_formula(self, formula: Formula, names: Mapping[str, Any], on: str, value: Value) -> Reason:
         try:
             text = FormulaWriter(names).write(formula.text)
         except NotCovered:
             note = _("PyTorch has a formula for this case, but hookviz cannot read it.")
-            return Reason(on, "", "", value, formula.source, UNEXPLAINED, note)
+            return Reason(on, "", "", value, formula.source, "not explained", note)
         verdict, note = self._verify(formula.text, names, value, text)
-        filled = _fill_in(formula.text, names, text) if verdict == EXPLAINED else ""
+        filled = _fill_in(formula.text, names, text) if verdict == "explained" else ""
         return Reason(on, text, filled, value, formula.source, verdict, note)
 
     def _verify(self, formula: str, names: Mapping[str, Any], value: Any, text: str) -> tuple[Verdict, str]:
         """Whether a formula, whose ``text`` is for people, gives the recorded gradient ``value``, and a remark."""
         verify = load_verifier()
         if self._is_redacted:
-            return SYMBOLS, _("No values: the numbers are left out of this page.")
+            return "symbols only", _("No values: the numbers are left out of this page.")
         if verify is None:
-            return SYMBOLS, _("No values: they need PyTorch, which is not installed.")
+            return "symbols only", _("No values: they need PyTorch, which is not installed.")
         try:
             notes = verify(formula, names, value)
         except Missing as missing:
-            return SYMBOLS, _(_MISSING_VALUES[str(missing)])
+            return "symbols only", _(_MISSING_VALUES[str(missing)])
         except Exception as error:  # torch cannot compute with such values
             text = _("The formula could not be computed with these values ({error}).")
-            return UNEXPLAINED, text.format(error=type(error).__name__)
+            return "not explained", text.format(error=type(error).__name__)
         if notes is None:
-            return UNEXPLAINED, _("{formula} does not give the recorded gradient.").format(formula=text)
-        return EXPLAINED, join_sentences([note.text for note in notes])
+            return "not explained", _("{formula} does not give the recorded gradient.").format(formula=text)
+        return "explained", join_sentences([note.text for note in notes])
 
     def _describe_missing_formula(self, row: StepRow) -> str:
         """Say why a node has no formula: it is a Function written in Python, or ``formulas.json`` has no entry."""
@@ -212,7 +208,7 @@ class Explainer:
             names |= {"hook": cause.hook.label, "on": cause.on, "step": f"{cause.index + 1:,}"}
             text = _("{before} → {after}: {hook} on {on} edited it in place (step {step})")
         note = _("Both gradients are kept in the same memory.")
-        return Reason(step.on, text.format(**names), "", after, None, EDITED, note)
+        return Reason(step.on, text.format(**names), "", after, None, "edited", note)
 
     def _explain_contribution(self, step: Step, node: int | None, slot: int, index: int | None) -> Reason:
         """The reason for one contribution, which ``node`` sent from ``slot``; a seed if ``node`` is None."""
@@ -221,7 +217,7 @@ class Explainer:
         computed_at = None if node is None else self.trace.lookup.compute_steps.get((step.pass_id, node))
         reason = None if computed_at is None else self._explain_sent(computed_at, slot)
         if reason is None:
-            verdict: Verdict = EXPLAINED if node is None else UNEXPLAINED
+            verdict: Verdict = "explained" if node is None else "not explained"
             note = _("the seed") if node is None else _(_UNSEEN)
             return Reason(step.on, "", format_values(value), value, None, verdict, note)
         if value is None or reason.value == value or repr(reason.value) == repr(value):
@@ -231,7 +227,7 @@ class Explainer:
             return self._explain_edit(step, edit)
         text = _("{op} computed {before}; then a hook of the node turned it into {after}.")
         names = {"op": self.trace.name(node), "before": format_values(reason.value), "after": format_values(value)}
-        return replace(reason, value=value, verdict=UNEXPLAINED, filled="", note=text.format(**names))
+        return replace(reason, value=value, verdict="not explained", filled="", note=text.format(**names))
 
     def _explain_accumulation(self, step: Step) -> Reason:
         """The reason for a ``.grad``: the sum of the old ``.grad`` and the gradient that arrived last."""
@@ -241,7 +237,7 @@ class Explainer:
         """The reason for a sum of gradients."""
         terms, total = self._inputs.terms(step.index), self._inputs.term(step.row.after)
         verdict, note = self._verify("add_up(terms)", {"terms": terms}, total, text)
-        filled = _write_sum(terms) if verdict == EXPLAINED else ""
+        filled = _write_sum(terms) if verdict == "explained" else ""
         assert not isinstance(step.after, tuple)  # a sum is a single gradient
         return Reason(step.on, text, filled, step.after, None, verdict, note)
 
@@ -276,7 +272,6 @@ class FormulaInputs:
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
-        self._shapes: dict[int, list[tuple[int, ...] | None]] = {}
 
     def names(self, step: int, slot: int) -> dict[str, Any]:
         """Name in the formulas of the node that computes at ``step`` → a value, a setting, or a ``NotRecorded``."""
@@ -291,7 +286,8 @@ class FormulaInputs:
         grads = [self._trace.value(index) for index in before]
         grad = grads[slot if has_output_per_input(op) and slot < len(grads) else 0] if grads else None
         names |= {"grads": grads, "grad": NotRecorded("no_grad") if grad is None else grad, "slot": slot}
-        return names | _locate_part(names.get("dim"), self._sent_shapes(step, row), slot)
+        shapes = [None if index is None else self._trace.values[index][0] for index in as_tuple(row.after)]
+        return names | _locate_part(names.get("dim"), shapes, slot)
 
     def _collect_saved(self, row: StepRow) -> dict[str, Any]:
         """Name in the formulas → what the node of a step saved, or a ``NotRecorded``."""
@@ -301,13 +297,6 @@ class FormulaInputs:
             single = NotRecorded(saved.why) if saved.why else saved.plain if value is None else value
             names[formula_name(saved.name)] = list(value) if isinstance(value, tuple) else single
         return names
-
-    def _sent_shapes(self, step: int, row: StepRow) -> list[tuple[int, ...] | None]:
-        """The shapes of the gradients that the node of a step sent; None for a slot to which it sent none."""
-        if step not in self._shapes:
-            after = as_tuple(row.after)
-            self._shapes[step] = [None if i is None else Value(*self._trace.values[i]).shape for i in after]
-        return self._shapes[step]
 
     def terms(self, step: int) -> list[Any]:
         """The gradients that are added up when they arrive or are accumulated at ``step``, in the order of the sum."""

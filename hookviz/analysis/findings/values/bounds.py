@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from graphlib import TopologicalSorter
 
-from hookviz.analysis.findings.ops import COPIES, PARTS, PRODUCTS, VIEWS
+from hookviz.analysis.findings.ops import COPIES, PARTS, PRODUCTS, VIEWS, iter_reached
 from hookviz.analysis.findings.values.op_causes import ForwardOps, format_largest, largest
 from hookviz.analysis.findings.values.torchless_numbers import largest_number
 from hookviz.support.messages import _
 from hookviz.trace import NodeOutput
-from hookviz.trace.values import Value, as_tuple, format_number
+from hookviz.trace.values import Value, format_number
 
 _KEEPING = frozenset({*VIEWS, *PARTS, *COPIES, "Abs", "Index", "Neg", "Relu"})
 """Ops whose result is no larger than their input."""
@@ -32,14 +33,12 @@ class Bounds:
 
     def _list_sources(self, node: int) -> Iterator[int]:
         """Yield each op before a node, or itself, that can make NaN or Inf of numbers without any."""
-        waiting, met = [node], {node}
-        while waiting:
-            node = waiting.pop()
-            open_inputs = [place[0] for place in self._list_inputs(node) if self._measure(place) == math.inf]
-            if not open_inputs or self._is_unbound(node):
-                yield node
-            waiting += [end for end in open_inputs if end not in met]
-            met.update(open_inputs)
+        for one in iter_reached(node, self._list_unbound_inputs):
+            if not self._list_unbound_inputs(one) or self._is_unbound(one):
+                yield one
+
+    def _list_unbound_inputs(self, node: int) -> list[int]:
+        return [place[0] for place in self._list_inputs(node) if self._measure(place) == math.inf]
 
     def _is_unbound(self, node: int) -> bool:
         """Whether an op may make NaN or Inf whatever it takes, as a mask or a logarithm does."""
@@ -54,25 +53,17 @@ class Bounds:
         value = self.ops.known_value(place)
         if value is not None:
             return _bound(value)
-        for node in self._order_unmeasured(place[0]):
-            self._found[node] = self._compute(node)
+        if place[0] not in self._found:
+            # A forward may be thousands of ops deep, so that this does not call itself.
+            needed = {node: self._list_unmeasured(node) for node in iter_reached(place[0], self._list_unmeasured)}
+            for node in TopologicalSorter(needed).static_order():
+                self._found[node] = self._compute(node)
         return self._found[place[0]]
 
-    def _order_unmeasured(self, node: int) -> Iterator[int]:
-        """Yield the nodes of unknown bounds that a node needs, and itself, each after those that it needs.
-
-        A forward may be thousands of ops deep, so that this does not call itself.
-        """
-        waiting = [(node, False)]
-        while waiting:
-            node, is_next = waiting.pop()
-            if node in self._found:
-                continue
-            if is_next:
-                yield node
-                continue
-            unknown = [place[0] for place in self._list_inputs(node) if self.ops.known_value(place) is None]
-            waiting += [(node, True), *((end, False) for end in unknown)]
+    def _list_unmeasured(self, node: int) -> list[int]:
+        """List the nodes of unknown bounds whose results a node took."""
+        unknown = (place[0] for place in self._list_inputs(node) if self.ops.known_value(place) is None)
+        return [end for end in unknown if end not in self._found]
 
     def _compute(self, node: int) -> float:
         op = self.ops.op_name(node)
@@ -102,8 +93,8 @@ class Bounds:
     @cached_property
     def _smallest_dtype(self) -> str:
         statistics = self.ops.statistics
-        indexes = {index for _step, row in statistics.rows for index in (*as_tuple(row.before), *as_tuple(row.after))}
-        dtypes = {statistics.value(index).dtype for index in indexes if index is not None}
+        sides = (values for _step, row in statistics.rows for values in (row.before, row.after))
+        dtypes = {value.dtype for values in sides for value in statistics.values(values)}
         floats = (dtype for dtype in dtypes if dtype.startswith(("float", "bfloat")))
         return min(floats, key=largest_number, default="float32")
 

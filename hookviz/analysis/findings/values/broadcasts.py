@@ -5,13 +5,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.ops import VIEWS
+from hookviz.analysis.findings.ops import VIEWS, iter_reached, list_ops, skip_views
 from hookviz.analysis.findings.training.program_calls import read_line
-from hookviz.analysis.findings.values.graph_patterns import skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.analysis.step_lines import StepLines
 from hookviz.support.messages import _
-from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.value_rows import Shape
 from hookviz.trace.values import as_tuple
@@ -61,8 +59,7 @@ class _PairingFinder:
 
     def __init__(self, trace: TraceData) -> None:
         self._trace = trace
-        names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
-        self._names = [names[op] for op in trace.ops]
+        self._names = list_ops(trace)
 
     @cached_property
     def _users(self) -> dict[int, list[int]]:
@@ -127,20 +124,17 @@ class _PairingFinder:
         return not are_sums and all(self._is_of_rows(place[0], pass_id, vector) for place in vectors)
 
     def _is_of_rows(self, node: int, pass_id: int, vector: Shape) -> bool:
-        waiting, met = [node], {node}
-        while waiting:
-            node = waiting.pop()
-            step = self._trace.lookup.compute_steps.get((pass_id, node))
-            sent = [] if step is None else self._list_taken(self._trace.rows[step].after)
-            if self._keeps_rows(node, pass_id, sent, vector):
-                return True
-            if self._names[node] in _KEEPING_ROWS:
-                ends = {end for _slot, end in self._trace.lookup.next_nodes.get(node, ())} - met
-                waiting, met = [*waiting, *ends], met | ends
-        return False
+        makers = iter_reached(node, self._list_ends_of_rows)
+        return any(self._keeps_rows(maker, pass_id, vector) for maker in makers)
 
-    def _keeps_rows(self, node: int, pass_id: int, sent: list[Shape | None], vector: Shape) -> bool:
+    def _list_ends_of_rows(self, node: int) -> list[int]:
+        ends = self._trace.lookup.next_nodes.get(node, ()) if self._names[node] in _KEEPING_ROWS else ()
+        return [end for _slot, end in ends]
+
+    def _keeps_rows(self, node: int, pass_id: int, vector: Shape) -> bool:
         """Whether an op makes a number, or a row of them, for each row of what it takes."""
+        step = self._trace.lookup.compute_steps.get((pass_id, node))
+        sent = [] if step is None else self._list_taken(self._trace.rows[step].after)
         name, rows = self._names[node], [shape for shape in sent if shape is not None and shape[:1] == vector[:1]]
         if name in _ALONG:
             dims = (row.plain for row in self._trace.lookup.saved(pass_id, node) if row.name == "dim")
@@ -176,7 +170,8 @@ def _is_pairing(shapes: tuple[Shape, ...], made: Shape) -> bool:
 def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_Pairing]) -> Finding | None:
     node, step, shapes, made = pairings[0]
     reduction = finder.find_reduction(node, trace.rows[step].pass_id, made)
-    place = find_op_line(trace, (node, *([] if reduction is None else [reduction]))) or _find_step_line(trace, step)
+    nodes = (node,) if reduction is None else (node, reduction)
+    place = find_op_line(trace, nodes) or StepLines(trace).place(trace.steps[step])
     has_both = len(shapes) > 1
     is_loss = trace.ops[node].startswith("Expand")
     if not is_loss and (not has_both if place is None else any(word in read_line(trace, place) for word in _WANTED)):
@@ -205,9 +200,3 @@ def _describe_pairing(trace: TraceData, finder: _PairingFinder, pairings: list[_
         certainty="likely",
     )
     return put_line(finding, place)
-
-
-def _find_step_line(trace: TraceData, step: int) -> CodePlace | None:
-    lines = StepLines(trace)
-    found = lines.line(trace.steps[step])
-    return None if found is None or found.line is None else CodePlace(lines.sources[found.source].file, found.line)

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from hookviz.analysis.findings.finding import name_of_kind
-from hookviz.analysis.findings.ops import VIEWS
+from hookviz.analysis.findings.ops import VIEWS, get_op
 from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.values.op_causes import (
     ForwardOps,
     contains_kind,
     explain_by_statistics,
-    find_op_causes,
     format_largest,
     holds_inf,
     maximum,
@@ -23,7 +22,7 @@ from hookviz.analysis.findings.values.suspects import find_inf
 from hookviz.analysis.findings.values.torchless_numbers import format_rows, largest_number, list_hidden_rows
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput, TensorRow
-from hookviz.trace.values import Value, as_tuple, format_number
+from hookviz.trace.values import Value, format_number
 
 _ATTENTION = "MultiheadAttention"
 _MASKS = ("key_padding_mask", "attn_mask")
@@ -54,15 +53,15 @@ def explain_cause(statistics: PassStatistics, index: int, before: Any, kind: str
     masked = _explain_mask(statistics, index) if kind == "nan" else ""
     if masked:
         return masked, True
-    inputs = [value for value in _read_values(statistics, before) if value.note is None]
+    inputs = [value for value in statistics.values(before) if value.note is None]
     ops = _make_call_ops(statistics, call, nodes, inputs, parameters)
     cause = _describe_known_cause(ops, kind)
     if cause is None and kind == "inf" and _is_overflow(statistics, call, nodes, inputs, parameters):
-        outputs = _read_values(statistics, statistics.trace.rows[index].after)
+        outputs = statistics.values(statistics.trace.rows[index].after)
         cause = _describe_overflow(next(value.dtype for value in outputs if holds_inf(value)))
     if cause is not None:
         return cause, True
-    seen = [node for node in nodes if contains_kind(ops.saved_tensor(node, "result"), kind)]
+    seen = [node for node in nodes if contains_kind(ops.statistics.saved_tensor(node, "result"), kind)]
     culprits = [node for node in seen if not ops.is_masked(node)]
     shown = explain_by_statistics(ops, culprits[0], kind) if culprits else None
     if shown is not None:
@@ -105,13 +104,12 @@ def _make_call_ops(
 
 def _describe_known_cause(ops: ForwardOps, kind: str) -> str | None:
     """Describe the first cause that the numbers of the ops show; if it needs an Inf, also where that came from."""
-    causes = [*find_op_causes(ops)]
-    node, first = next(((node, cause) for node, cause in causes if cause.kind == kind), (None, None))
-    if node is None or first is None:
+    first = ops.find_cause(kind)
+    if first is None:
         return None
-    origin = find_inf(ops.statistics, node, first, causes)
+    origin = find_inf(ops, *first)
     more = [] if origin is None else [_("The Inf arises where it {cause}.").format(cause=origin[1].text)]
-    return join_sentences([_("it {cause}.").format(cause=first.text), *more])
+    return join_sentences([_("it {cause}.").format(cause=first[1].text), *more])
 
 
 def _describe_input(inputs: list[Value], has_unread_parameters: bool) -> str:
@@ -211,22 +209,15 @@ def _is_known_finite(statistics: PassStatistics, index: int | None) -> bool:
     return index is not None and statistics.value(index).note is None and not statistics.is_nonfinite(index)
 
 
-def _read_values(statistics: PassStatistics, indices: Any) -> list[Value]:
-    """The values with these indices: a single index, a tuple of them, or None."""
-    values = statistics.trace.value(indices)
-    return [value for value in as_tuple(values) if value is not None]
-
-
 def _outputs_of(statistics: PassStatistics, call: int) -> Iterator[Value]:
     """The values that the forward of a module call returned."""
     rows = (row for _ignored, row in statistics.rows if row.kind == "forward" and row.call == call)
-    yield from (value for row in rows for value in _read_values(statistics, row.after))
+    yield from (value for row in rows for value in statistics.values(row.after))
 
 
 # -- numbers that grow too large
 
 
-_LINEAR_LAYERS = {"Linear", "Conv1d", "Conv2d", "Conv3d"}
 _LINEAR_OPS = {"Addmm", "Mm", "Convolution", "MkldnnConvolution", "ToCopy", *VIEWS}
 
 
@@ -237,8 +228,8 @@ def _is_overflow(
 
     In a smaller dtype, to which they are cast, they may be infinite themselves.
     """
-    is_layer = statistics.trace.modules[statistics.trace.calls[call].module].kind in _LINEAR_LAYERS
-    only_linear = {statistics.trace.ops[node].partition("Backward")[0] for node in nodes} <= _LINEAR_OPS
+    is_layer = statistics.is_linear(call)
+    only_linear = {get_op(statistics.trace, node) for node in nodes} <= _LINEAR_OPS
     has_weight = any(row.name.endswith(".weight") for row in parameters)
     is_finite = all(_is_known_finite(statistics, row.data) for row in parameters) and not any(map(holds_inf, inputs))
     given = [*inputs, *(statistics.value(row.data) for row in parameters if row.data is not None)]

@@ -21,7 +21,8 @@ MIN_STUCK = 3
 """A gradient that is 0 in each of so many passes, because of a parameter of zeros, is no beginning of a training."""
 MAX_LINES = 4
 """A sentence names at most so many lines."""
-_KINDS = ("nan", "inf", "zero", "exploding", "vanishing", "saturated")
+_NONFINITE = ("nan", "inf")
+_KINDS = (*_NONFINITE, "zero", "exploding", "vanishing", "saturated")
 
 
 Key = tuple[object, ...]
@@ -49,8 +50,6 @@ def list_troubles(trace: TraceData) -> list[Finding]:
     """
     worst: dict[str, PassFinding] = {}
     passes: dict[Key, list[int]] = {}
-    nonfinite: dict[str, set[int]] = {"nan": set(), "inf": set()}
-    """Kind → the passes in which such numbers were found."""
     always: frozenset[int] | None = None
     """The leaves that get a gradient of 0 in each pass."""
     harmless: PassFinding | None = None
@@ -62,9 +61,7 @@ def list_troubles(trace: TraceData) -> list[Finding]:
             worst[finding.kind] = _choose_worse(trace, worst.get(finding.kind), finding)
         for key in {key for finding in found for key in _list_keys(trace, finding)}:
             passes.setdefault(key, []).append(statistics.pass_id)
-        for finding in found:
-            nonfinite.get(finding.kind, set()).add(statistics.pass_id)
-        if harmless is None and worst.keys().isdisjoint(("nan", "inf")):
+        if harmless is None and worst.keys().isdisjoint(_NONFINITE):
             harmless = find_harmless_nonfinite(statistics)
     if harmless is not None:
         worst.setdefault(harmless.kind, harmless)
@@ -73,17 +70,20 @@ def list_troubles(trace: TraceData) -> list[Finding]:
         return rank_severity(finding.severity), trace.rows[finding.step].pass_id, _KINDS.index(finding.kind)
 
     published = [
-        _publish(trace, finding, _make_known(trace, finding, passes, always or frozenset(), any(nonfinite.values())))
+        _publish(trace, finding, _make_known(trace, finding, passes, always or frozenset()))
         for finding in sorted(worst.values(), key=order)
     ]
-    return [_add_start(trace, finding, nonfinite.get(finding.kind, set())) for finding in published]
+    return [
+        _add_start(trace, finding, passes.get((finding.kind,), [])) if finding.kind in _NONFINITE else finding
+        for finding in published
+    ]
 
 
 def _choose_worse(trace: TraceData, known: PassFinding | None, finding: PassFinding) -> PassFinding:
     """Choose the worse one of two findings; of NaN or Inf from the same op the earlier one, which is then as bad."""
     if known is None or rank_severity(finding.severity) >= rank_severity(known.severity):
         return finding if known is None else known
-    is_same = finding.kind in ("nan", "inf") and _key_of(trace, known) == _key_of(trace, finding)
+    is_same = finding.kind in _NONFINITE and _key_of(trace, known) == _key_of(trace, finding)
     return known._replace(severity=finding.severity) if is_same else finding
 
 
@@ -92,7 +92,7 @@ def _key_of(trace: TraceData, finding: PassFinding) -> Key:
 
     After a step with NaN, the parameters hold it, and later passes begin with that.
     """
-    if finding.kind not in ("nan", "inf"):
+    if finding.kind not in _NONFINITE:
         return (finding.kind,)
     row = trace.rows[finding.step]
     module = "" if row.call is None else trace.plain_call(row.call)
@@ -122,12 +122,13 @@ def _list_keys(trace: TraceData, finding: PassFinding) -> set[Key]:
 
 
 def _make_known(
-    trace: TraceData, finding: PassFinding, passes: dict[Key, list[int]], always: frozenset[int], has_nonfinite: bool
+    trace: TraceData, finding: PassFinding, passes: dict[Key, list[int]], always: frozenset[int]
 ) -> _PassesOf:
     effects = [effect for effect in finding.effects if effect[0] == finding.step]
     keys = [_key_of_effect(trace, finding.kind, *effect) for effect in effects] or [_key_of(trace, finding)]
     first, *others = [passes.get(key, []) for key in keys]
     same = [number for number in first if all(number in other for other in others)]
+    has_nonfinite = any((kind,) in passes for kind in _NONFINITE)
     return _PassesOf(same, passes.get((finding.kind,), []), always, has_nonfinite)
 
 
@@ -226,14 +227,11 @@ def _add_start(trace: TraceData, finding: Finding, nonfinite: Collection[int]) -
 
 def _split_passes(trace: TraceData) -> Iterator[PassStatistics]:
     """The statistics of each pass of a trace."""
-    steps: dict[int, list[int]] = {}
     tensors: dict[int, list[TensorRow]] = {}
-    for index, row in enumerate(trace.rows):
-        steps.setdefault(row.pass_id, []).append(index)
     for tensor in trace.tensors:
         tensors.setdefault(tensor.pass_id, []).append(tensor)
-    for pass_id, indices in steps.items():
-        yield PassStatistics(trace, indices, tensors.get(pass_id, []))
+    for pass_id in trace.lookup.passes:
+        yield PassStatistics(trace, trace.lookup.steps(pass_id), tensors.get(pass_id, []))
 
 
 def _find_in_pass(statistics: PassStatistics) -> Iterator[PassFinding]:

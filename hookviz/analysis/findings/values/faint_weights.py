@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
-from hookviz.analysis.findings.ops import VIEWS
+from hookviz.analysis.findings.ops import VIEWS, get_op
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.saturation import Flat, list_flat
 from hookviz.support.messages import _, join_first, join_sentences
@@ -67,7 +67,7 @@ def _list_between(statistics: PassStatistics, chain: list[WeightGradient], op: s
 def _list_before(statistics: PassStatistics, weight: int) -> set[int]:
     """List the nodes of which the op that takes a weight, or a view of it, was computed."""
     users = statistics.users.get(weight, [])
-    while len(users) == 1 and statistics.trace.ops[users[0]].partition("Backward")[0] in VIEWS:
+    while len(users) == 1 and get_op(statistics.trace, users[0]) in VIEWS:
         users = statistics.users.get(users[0], [])
     return set().union(*(statistics.list_behind(user) for user in users))
 

@@ -1,7 +1,7 @@
 """Find the op of a forward that made NaN or Inf, with or without modules, and the numbers that grew before it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from hookviz.analysis.findings.finding import name_of_kind
@@ -13,16 +13,15 @@ from hookviz.analysis.findings.values.op_causes import (
     OpCause,
     contains_kind,
     explain_by_statistics,
-    find_op_causes,
     largest,
 )
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import (
     Suspects,
-    collect_known_tensors,
     describe_inf,
     find_inf,
     find_suspects,
+    read_forward,
 )
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace import NodeOutput, TraceData
@@ -45,25 +44,23 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
     An op made it if its inputs and results show that, or if the result is known to contain it and no known input is.
     The finding leads to the step in which the backward of the op computes.
     """
-    nodes = sorted(node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad")
-    known = collect_known_tensors(statistics, nodes)
-    ops = ForwardOps(statistics, nodes, known)
-    causes = [*find_op_causes(ops)]
-    by_cause = next((node for node, cause in causes if cause.kind == kind), None)
-    by_value = next((one for one in _list_origins(statistics, nodes, known, kind) if not ops.is_masked(one)), None)
-    node = min((node for node in (by_cause, by_value) if node is not None), default=None)
-    if node is None:
+    ops = read_forward(statistics)
+    made, origins = ops.find_cause(kind), _list_origins(statistics, ops.nodes, ops.known_values, kind)
+    seen_at = next((node for node in origins if not ops.is_masked(node)), None)
+    cause: OpCause | None
+    if made is not None and (seen_at is None or made[0] <= seen_at):
+        node, cause = made
+    elif seen_at is not None:
+        node, cause = seen_at, explain_by_statistics(ops, seen_at, kind)
+    else:
         return None
-    cause = next((cause for place, cause in causes if place == node and cause.kind == kind), None)
-    if cause is None:
-        cause = explain_by_statistics(ops, node, kind)
     entry = find_entry(ops, node, kind) if cause is None else None
     if entry is not None:
-        return _make_given(statistics, *entry, kind, causes)
+        return _make_given(ops, *entry, kind)
     growth, suspects = [*_describe_growing_ops(ops, node)], Suspects()
     if cause is None:
-        cause, suspects = _search_before(ops, causes, node, kind)
-    sentence, origin = _describe(statistics, node, kind, cause, causes), find_inf(statistics, node, cause, causes)
+        cause, suspects = _search_before(ops, node, kind)
+    sentence, origin = _describe(ops, node, kind, cause), find_inf(ops, node, cause)
     places = [*suspects.places, node, *([] if origin is None else [origin[0]])]
     if suspects.places and ops.op_name(suspects.places[0]) == "MaskedFill":  # what it fills in is no NaN
         places.sort(key=lambda place: place != node)
@@ -73,23 +70,19 @@ def find_forward_origin(statistics: PassStatistics, kind: str) -> PassFinding | 
     return PassFinding(statistics.compute_steps[node], kind, join_sentences(sentences), seen=seen, nodes=tuple(places))
 
 
-def _make_given(
-    statistics: PassStatistics, node: int, sentence: str, kind: str, causes: list[tuple[int, OpCause]]
-) -> PassFinding:
+def _make_given(ops: ForwardOps, node: int, sentence: str, kind: str) -> PassFinding:
     """Make the finding of NaN or Inf that the graph was given at an op, and name a later op that made it as well."""
-    made = next(((place, cause) for place, cause in causes if cause.kind == kind), None)
-    more = "" if made is None else _describe(statistics, made[0], kind, made[1], causes)
-    step, text = statistics.compute_steps[node], join_sentences([sentence, more])
+    made = ops.find_cause(kind)
+    more = "" if made is None else _describe(ops, made[0], kind, made[1])
+    step, text = ops.statistics.compute_steps[node], join_sentences([sentence, more])
     return PassFinding(step, kind, text, nodes=(node,), is_given=True)
 
 
-def _search_before(
-    ops: ForwardOps, causes: list[tuple[int, OpCause]], node: int, kind: str
-) -> tuple[OpCause | None, Suspects]:
+def _search_before(ops: ForwardOps, node: int, kind: str) -> tuple[OpCause | None, Suspects]:
     """Find what made the NaN or Inf that is first seen at an op: the op itself, an Inf before it, or another op."""
     statistics = ops.statistics
     suspects = _find_suspects_before(statistics, node, kind)
-    infinite = _find_inf_before(ops, causes, node) if kind == "nan" and not suspects.are_explained else None
+    infinite = _find_inf_before(ops, node) if kind == "nan" and not suspects.are_explained else None
     if suspects.are_explained or infinite is not None:
         return None, infinite or suspects
     source = _find_source(ops, node)
@@ -127,49 +120,44 @@ def _find_suspects_before(statistics: PassStatistics, node: int, kind: str) -> S
 
 def find_given_inf(statistics: PassStatistics, call: int) -> Suspects:
     """Find the op that made the Inf that a module was given."""
-    nodes = sorted(node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad")
-    ops = ForwardOps(statistics, nodes, collect_known_tensors(statistics, nodes))
-    own = max((node for node in nodes if call in statistics.enclosing_calls(node)), default=None)
-    found = None if own is None else _find_inf_before(ops, [*find_op_causes(ops)], own)
+    ops = read_forward(statistics)
+    own = max((node for node in ops.nodes if call in statistics.enclosing_calls(node)), default=None)
+    found = None if own is None else _find_inf_before(ops, own)
     return found or Suspects()
 
 
-def _find_inf_before(ops: ForwardOps, causes: list[tuple[int, OpCause]], node: int) -> Suspects | None:
+def _find_inf_before(ops: ForwardOps, node: int) -> Suspects | None:
     """Find the first op before another one, on a path to it, that is known to have made Inf."""
     statistics = ops.statistics
     before = {one for one in statistics.list_behind(node) if statistics.trace.ops[one] != "AccumulateGrad"}
-    made = next((place for place, cause in causes if cause.kind == "inf" and place in before), None)
+    made = ops.find_cause("inf", before)
     values = {place: value for place, value in ops.known_values.items() if place[0] in before}
     seen = next(_list_origins(statistics, sorted(before), values, "inf"), None)
-    first = min((one for one in (made, seen) if one is not None), default=None)
-    if first is None:
+    if made is not None and (seen is None or made[0] <= seen):
+        return Suspects((describe_inf(statistics, *made),), made[:1], are_explained=True)
+    if seen is None:
         return None
-    if first == made:
-        cause = next(cause for place, cause in causes if place == first and cause.kind == "inf")
-        return Suspects((describe_inf(statistics, first, cause),), (first,), are_explained=True)
-    source = _find_source(ops, first)
+    source = _find_source(ops, seen)
     more = [] if source is None else [_describe_source(statistics, *source)]
-    more += _describe_growing_ops(ops, first)
-    sentence = _("Before it, Inf is first seen at {on}.").format(on=statistics.describe_node(first))
-    return Suspects((sentence, *more), (first,), are_explained=bool(more))
+    more += _describe_growing_ops(ops, seen)
+    sentence = _("Before it, Inf is first seen at {on}.").format(on=statistics.describe_node(seen))
+    return Suspects((sentence, *more), (seen,), are_explained=bool(more))
 
 
-def _describe(
-    statistics: PassStatistics, node: int, kind: str, cause: OpCause | None, causes: list[tuple[int, OpCause]]
-) -> str:
+def _describe(ops: ForwardOps, node: int, kind: str, cause: OpCause | None) -> str:
     """The sentence on the op that made NaN or Inf; if that came from another Inf, also on the op that made this."""
-    names = {"what": name_of_kind(kind), "on": statistics.describe_node(node)}
+    names = {"what": name_of_kind(kind), "on": ops.statistics.describe_node(node)}
     if cause is None:
         return _("{what} is first seen in the forward, at {on}: none of its known inputs held it.").format(**names)
     sentences = [_("{what} begins in the forward, at {on}: it {cause}.").format(cause=cause.text, **names)]
-    origin = find_inf(statistics, node, cause, causes)
+    origin = find_inf(ops, node, cause)
     if origin is not None:
-        sentences.append(describe_inf(statistics, *origin))
+        sentences.append(describe_inf(ops.statistics, *origin))
     return join_sentences(sentences)
 
 
 def _list_origins(
-    statistics: PassStatistics, nodes: list[int], known: dict[NodeOutput, Value], kind: str
+    statistics: PassStatistics, nodes: Sequence[int], known: Mapping[NodeOutput, Value], kind: str
 ) -> Iterator[int]:
     """Yield the nodes whose result is known to contain NaN or Inf, and no known input does, in order of the forward."""
     for node in nodes:

@@ -58,7 +58,7 @@ def _find_given(ops: ForwardOps, node: int, kind: str) -> tuple[str, Value] | No
     """Return the name and value of an input of an op that holds ``kind`` and does not require grad."""
     for (op, name), slot in SAVED_INPUTS.items():
         if op == ops.op_name(node) and (node, slot) not in ops.statistics.trace.edges:
-            value = ops.saved_tensor(node, name)
+            value = ops.statistics.saved_tensor(node, name)
             if value is not None and value.note is None and contains_kind(value, kind):
                 return name, value
     return None
@@ -90,7 +90,7 @@ def _find_made(ops: ForwardOps, place: NodeOutput) -> Value | None:
 def describe_arguments(statistics: PassStatistics, row: StepRow) -> Iterator[str]:
     """Yield a sentence for each argument of a module call, or part of one, that holds NaN or Inf."""
     for name, index in zip(row.labels[1], as_tuple(row.after), strict=True):
-        if index is not None and statistics.is_nonfinite(index):
+        if statistics.is_nonfinite(index):
             yield _locate(name, statistics.value(index))
 
 

@@ -4,19 +4,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
-from hookviz.analysis.findings.ops import VIEWS
+from hookviz.analysis.findings.ops import get_op, iter_reached, list_ops, skip_views
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import CodePlace
-from hookviz.trace import NodeOutput, TraceData
+from hookviz.trace import TraceData
 from hookviz.trace.values import as_tuple
-
-
-def skip_views(trace: TraceData, place: NodeOutput | None, *more: str) -> NodeOutput | None:
-    """Return the tensor of which another one is a view; ``more`` are ops that count as views, too."""
-    while place is not None and trace.ops[place[0]].partition("Backward")[0] in (*VIEWS, *more):
-        place = trace.edges.get((place[0], 0))
-    return place
 
 
 class _Pattern(NamedTuple):
@@ -43,7 +36,7 @@ def _run_along_the_same(trace: TraceData, outer: int, inner: int) -> bool:
     axis = _find_axis(trace, outer)
     place, between = trace.edges.get((outer, 0)), set[str]()
     while place is not None and place[0] != inner:
-        between.add(trace.ops[place[0]].partition("Backward")[0])
+        between.add(get_op(trace, place[0]))
         place = trace.edges.get((place[0], 0))
     is_turned = not between.isdisjoint(("Permute", "T", "Transpose"))
     is_same = axis is not None and axis == _find_axis(trace, inner) and not is_turned
@@ -69,13 +62,8 @@ def _is_a_loss(trace: TraceData, node: int, _inner: int) -> bool:
     users: dict[int, list[int]] = {}
     for (user, _slot), (end, _output) in trace.edges.items():
         users.setdefault(end, []).append(user)
-    waiting, met = [node], {node}
-    while waiting:
-        takers = [user for user in users.get(waiting.pop(), ()) if user not in met]
-        waiting, met = [*waiting, *takers], met | {*takers}
-        if any(trace.ops[user].partition("Backward")[0] not in _REDUCING for user in takers):
-            return False
-    return True
+    reached = iter_reached(node, lambda one: users.get(one, ()))
+    return all(one == node or get_op(trace, one) in _REDUCING for one in reached)
 
 
 _TWICE = N_(
@@ -117,12 +105,11 @@ _PATTERNS = (
 
 def list_patterns(trace: TraceData) -> list[Finding]:
     """List the ops that take what they should not: one finding for each pattern."""
-    names = {op: op.partition("Backward")[0] for op in set(trace.ops)}
-    found = []
+    names = list_ops(trace)
+    present, found = {*names}, []
     for pattern in _PATTERNS:
-        outer = {op for op, name in names.items() if name in pattern.outer}
-        if outer and not {*names.values()}.isdisjoint(pattern.inner):
-            starts = [node for node, op in enumerate(trace.ops) if op in outer]
+        if not present.isdisjoint(pattern.outer) and not present.isdisjoint(pattern.inner):
+            starts = [node for node, name in enumerate(names) if name in pattern.outer]
             pairs = {node: end for node in starts if (end := _find_inner(trace, node, pattern)) is not None}
             found += _describe_pattern(trace, pattern, pairs) if pairs else []
     return found
@@ -131,7 +118,7 @@ def list_patterns(trace: TraceData) -> list[Finding]:
 def _find_inner(trace: TraceData, node: int, pattern: _Pattern) -> int | None:
     """Return the op whose result, or a view of it, another one takes, if they make a pattern."""
     place = skip_views(trace, trace.edges.get((node, 0)), "Slice")
-    if place is None or trace.ops[place[0]].partition("Backward")[0] not in pattern.inner:
+    if place is None or get_op(trace, place[0]) not in pattern.inner:
         return None
     return place[0] if pattern.holds(trace, node, place[0]) else None
 

@@ -11,10 +11,10 @@ from hookviz.analysis.findings.values.forward_origin import describe_growing_los
 from hookviz.analysis.findings.values.given_values import CHECK_DATA, describe_arguments
 from hookviz.analysis.findings.values.half_precision import advise_on_overflow
 from hookviz.analysis.findings.values.op_causes import holds_inf
-from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, PassFinding, PassStatistics
+from hookviz.analysis.findings.values.pass_statistics import CHANGING_KINDS, FORWARD_KINDS, PassFinding, PassStatistics
 from hookviz.analysis.findings.values.suspects import Suspects, find_suspects
 from hookviz.support.messages import N_, _, join_sentences
-from hookviz.trace import FORWARD_HOOK_KINDS, StepRow, TensorRow
+from hookviz.trace import StepRow, TensorRow
 from hookviz.trace.sentences import format_values
 from hookviz.trace.value_rows import MAX_KEPT_NUMBERS
 from hookviz.trace.values import as_tuple
@@ -22,7 +22,6 @@ from hookviz.trace.values import as_tuple
 _BEGINS_HERE = N_("{what} begins here: {sentence}")
 
 
-_FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
 _GRADIENT_KINDS = {"seed", "arrive", "compute", "aliased", "accumulate", *CHANGING_KINDS}
 """The kinds of step in which a gradient is passed on, changed or accumulated."""
 
@@ -48,7 +47,7 @@ def _find_begins(statistics: PassStatistics) -> Iterator[PassFinding]:
     only_masks = not _has_more_than_masks(statistics, outputs) or _is_left_out(statistics)
     is_scaled = bool(statistics.scales)
     severity = "remark" if only_masks else "warning"
-    starts = [statistics.find_new_kind(None, row.data) for row in _root_tensors(statistics)]
+    starts = [statistics.find_new_kind(None, row.data) for row in statistics.root_tensors]
     if _reaches_leaves(statistics) or "nan" in starts:
         severity = "warning" if is_scaled else "error"
     forward = _find_in_forward(statistics)
@@ -112,20 +111,14 @@ def _find_in_outputs(statistics: PassStatistics) -> list[int]:
     )
     last = {row.own_call: row.after for row in forwards}
     outputs = [values for call, values in last.items() if statistics.trace.calls[call].parent is None]
-    outputs += [row.data for row in _root_tensors(statistics)]
+    outputs += [row.data for row in statistics.root_tensors]
     indices = (index for values in outputs for index in as_tuple(values))
-    return [index for index in indices if index is not None and statistics.is_nonfinite(index)]
+    return [index for index in indices if statistics.is_nonfinite(index)]
 
 
 def _has_more_than_masks(statistics: PassStatistics, indices: list[int]) -> bool:
     """Whether values contain NaN or +Inf; -Inf alone may be a mask that a model returns."""
     return any(value.nan or value.max == math.inf for value in map(statistics.value, indices))
-
-
-def _root_tensors(statistics: PassStatistics) -> list[TensorRow]:
-    """The recorded tensors at which the pass began."""
-    roots = statistics.trace.roots[statistics.pass_id] if statistics.pass_id < len(statistics.trace.roots) else []
-    return [row for row in statistics.tensors if (row.node, row.output) in roots]
 
 
 def find_harmless_nonfinite(statistics: PassStatistics) -> PassFinding | None:
@@ -151,13 +144,13 @@ def _holds_more_than_masks(statistics: PassStatistics, row: StepRow) -> bool:
     """Whether a step has NaN or Inf, and not only an input of a module with -Inf, as a mask has it."""
     if row.kind != "call":
         return statistics.is_nonfinite(row.before) or statistics.is_nonfinite(row.after)
-    return _has_more_than_masks(statistics, [one for one in _list(row.after) if statistics.is_nonfinite(one)])
+    return _has_more_than_masks(statistics, [one for one in as_tuple(row.after) if statistics.is_nonfinite(one)])
 
 
 def _find_in_forward(statistics: PassStatistics) -> PassFinding | None:
     """Find the first module call or forward hook that adds NaN to the values it is given, or a harmful Inf."""
     inputs: dict[int, Any] = {}
-    calls = [(index, row) for index, row in statistics.rows if row.kind in _FORWARD_KINDS and row.call is not None]
+    calls = [(index, row) for index, row in statistics.rows if row.kind in FORWARD_KINDS and row.call is not None]
     outermost = (
         row for _ignored, row in calls if row.kind == "forward" and statistics.trace.calls[row.own_call].parent is None
     )
@@ -192,7 +185,7 @@ def _make_call_finding(statistics: PassStatistics, index: int, row: StepRow, bef
         suspects = Suspects() if seen else find_suspects(statistics, row.own_call, max(nodes), kind)
         text = join_sentences([sentence, *suspects.sentences])
         return PassFinding(index, kind, text, seen=seen, nodes=(*suspects.places, *nodes))
-    if not seen and kind == "nan" and any(holds_inf(statistics.value(one)) for one in _list(before)):
+    if not seen and kind == "nan" and any(map(holds_inf, statistics.values(before))):
         given = find_given_inf(statistics, row.own_call)
         text = join_sentences([bare, _("Its input held Inf, and a sum of Inf and -Inf is NaN, as 0 times Inf is.")])
         brought = () if given.are_explained else _describe_given_inf(statistics)
@@ -225,7 +218,7 @@ def _make_called_finding(statistics: PassStatistics, index: int, row: StepRow, k
     suspects = find_suspects(statistics, call.parent, _find_first_node(statistics, row), kind)
     leaves = [one for one in statistics.tensors if one.leaf and statistics.find_new_kind(None, one.data) == kind]
     more = list(suspects.sentences) or [_describe_held(statistics, one, kind) for one in leaves]
-    sizes = [math.prod(statistics.trace.values[one][0]) for one in _list(row.after)]
+    sizes = [math.prod(value.shape) for value in statistics.values(row.after)]
     if not more and max(sizes, default=0) > MAX_KEPT_NUMBERS:
         text = _("What made it is not known: of tensors with more than {count} numbers only statistics are kept.")
         more = [text.format(count=MAX_KEPT_NUMBERS)]
@@ -239,11 +232,6 @@ def _find_first_node(statistics: PassStatistics, row: StepRow) -> int:
     nodes = (node for node in statistics.compute_steps if trace.ops[node] != "AccumulateGrad")
     inside = (node for node in nodes if row.own_call in statistics.enclosing_calls(node))
     return min(inside, default=len(trace.ops))
-
-
-def _list(values: Any) -> list[int]:
-    """List the indexes of values that a step row holds."""
-    return [one for one in as_tuple(values) if one is not None]
 
 
 def _find_in_tensors(statistics: PassStatistics) -> PassFinding | None:
@@ -324,8 +312,7 @@ def _describe_gradient(statistics: PassStatistics, index: int, row: StepRow, wha
 
 def describe_saved(statistics: PassStatistics, node: int, may_be_cause: Callable[[int], bool]) -> Iterator[str]:
     """A sentence for each tensor that the node saved in the forward and that may be the cause, judged by its index."""
-    rows = (row for row in statistics.trace.saved if row.pass_id == statistics.pass_id and row.node == node)
-    for row in rows:
+    for row in statistics.trace.lookup.saved(statistics.pass_id, node):
         if isinstance(row.value, int) and may_be_cause(row.value):
             text = _("In the forward pass, the node saved {name}: {value}.")
             yield text.format(name=row.name, value=statistics.value(row.value).text(40))

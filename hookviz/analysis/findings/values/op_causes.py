@@ -1,10 +1,11 @@
 """Check for the ops of a forward whether their inputs and results show that they made NaN or Inf."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from hookviz.analysis.findings.ops import LOGARITHMS, SOFTMAXES
+from hookviz.analysis.findings.ops import LOGARITHMS, MASKS, SOFTMAXES, get_op
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.analysis.findings.values.torchless_numbers import (
     broadcast_pairs,
@@ -22,7 +23,6 @@ _ZERO_BY_ZERO = N_("divides 0 by 0")
 _INF_BY_INF = N_("divides Inf by Inf")
 _ZERO_TIMES_INF = N_("multiplies 0 by {infinite}")
 _SQUARE = 2
-_MASKS = ("MaskedFill", "Where")
 
 
 class OpCause(NamedTuple):
@@ -44,11 +44,22 @@ class ForwardOps:
         self.statistics, self.nodes, self.known_values = statistics, nodes, known
         self.dtype = dtype
         """The dtype of what the last op returns; empty if it is not known."""
-        self._saved = {(row.node, row.name): row for row in statistics.trace.saved if row.pass_id == statistics.pass_id}
 
     def op_name(self, node: int) -> str:
         """The name of the op: ``Log`` for a node ``LogBackward0``."""
-        return self.statistics.trace.ops[node].partition("Backward")[0]
+        return get_op(self.statistics.trace, node)
+
+    @cached_property
+    def causes(self) -> list[tuple[int, OpCause]]:
+        """Each op that is known to have made NaN or Inf, in the order of the forward, and how; none that is masked."""
+        checks = {node: _CHECKS.get(self.op_name(node)) for node in self.nodes}
+        checked = ((node, check) for node, check in checks.items() if check is not None and not self.is_masked(node))
+        return [(node, cause) for node, check in checked for cause in check(self, node)]
+
+    def find_cause(self, kind: str, among: Container[int] | None = None) -> tuple[int, OpCause] | None:
+        """The first op, of some or all, that is known to have made ``kind``, and how."""
+        causes = (one for one in self.causes if one[1].kind == kind and (among is None or one[0] in among))
+        return next(causes, None)
 
     def knows(self, node: int) -> bool:
         """Whether it is known what the op made."""
@@ -56,7 +67,7 @@ class ForwardOps:
 
     def known_value(self, place: NodeOutput) -> Value | None:
         """What an op made, if it saved that or its numbers are known otherwise."""
-        saved = self.saved_tensor(place[0], "result") if place[1] == 0 else None
+        saved = self.statistics.saved_tensor(place[0], "result") if place[1] == 0 else None
         return saved if saved is not None else self.known_values.get(place)
 
     def is_masked(self, node: int) -> bool:
@@ -72,29 +83,7 @@ class ForwardOps:
         is_of_attention = any(self.op_name(user) in SOFTMAXES for user in users)
         made = self.known_value((node, 0))
         is_spoiled = contains_kind(made, "nan") or contains_kind(made, "inf")
-        return self.op_name(node) in _MASKS and not is_of_attention and not is_spoiled
-
-    def saved_number(self, node: int, name: str) -> float | None:
-        """A number that the node saved, such as an exponent; None if it is a tensor or unknown."""
-        row = self._saved.get((node, name))
-        return row.plain if row is not None and isinstance(row.plain, int | float) else None
-
-    def saved_sizes(self, node: int) -> tuple[int, ...] | None:
-        """The sizes of the forward input of a node, if it saved them or the input."""
-        row, value = self._saved.get((node, "self_sym_sizes")), self.saved_tensor(node, "self")
-        if row is not None and isinstance(row.plain, tuple):
-            return row.plain
-        return None if value is None else tuple(value.shape)
-
-    def saved_dims(self, node: int) -> tuple[int, ...] | None:
-        """The dimensions over which a node reduces, if it saved them."""
-        row = self._saved.get((node, "dim"))
-        return row.plain if row is not None and isinstance(row.plain, tuple) else None
-
-    def saved_tensor(self, node: int, name: str) -> Value | None:
-        """The tensor that the node saved under ``name``; None if it is unknown."""
-        row = self._saved.get((node, name))
-        return self.statistics.value(row.value) if row is not None and isinstance(row.value, int) else None
+        return self.op_name(node) in MASKS and not is_of_attention and not is_spoiled
 
     def input_value(self, node: int, slot: int, name: str) -> Value | None:
         """The forward input of a node in ``slot``, which the node may have saved under ``name``; None if unknown.
@@ -102,18 +91,10 @@ class ForwardOps:
         If the node did not save it, it may be the result that the previous op saved, or one of the ``known`` tensors.
         """
         place = self.statistics.trace.edges.get((node, slot))
-        value = self.saved_tensor(node, name)
+        value = self.statistics.saved_tensor(node, name)
         if value is None and place is not None:
             value = self.known_value(place)
         return value if value is not None and value.note is None else None
-
-
-def find_op_causes(ops: ForwardOps) -> Iterator[tuple[int, OpCause]]:
-    """Check every op, in the order of the forward, but for those that are masked; yield the node with each cause."""
-    for node in ops.nodes:
-        check = _CHECKS.get(ops.op_name(node))
-        if check is not None and not ops.is_masked(node):
-            yield from ((node, cause) for cause in check(ops, node))
 
 
 def explain_by_statistics(ops: ForwardOps, node: int, kind: str) -> OpCause | None:
@@ -167,9 +148,13 @@ def _explain_masked_softmax(ops: ForwardOps, node: int) -> OpCause | None:
     Numbers of another row may be NaN, too, and what the mask fills in may be a finite number.
     """
     place = ops.statistics.trace.edges.get((node, 0))
-    mask = None if place is None or ops.op_name(place[0]) != "MaskedFill" else ops.saved_tensor(place[0], "mask")
+    mask = (
+        None
+        if place is None or ops.op_name(place[0]) != "MaskedFill"
+        else ops.statistics.saved_tensor(place[0], "mask")
+    )
     hidden = [] if mask is None else list_hidden_rows(mask.tolist())
-    made = ops.saved_tensor(node, "result")
+    made = ops.statistics.saved_tensor(node, "result")
     if not hidden or mask is None or made is None or not _are_nan(made, mask, len(hidden)):
         return None
     text = _("takes the softmax of nothing but -Inf: the mask of masked_fill hides every number of row {rows}")
@@ -222,7 +207,7 @@ def _check_reciprocal(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 
 
 def _check_exponential(ops: ForwardOps, node: int) -> Iterator[OpCause]:
-    result = ops.saved_tensor(node, "result")
+    result = ops.statistics.saved_tensor(node, "result")
     if result is not None and holds_inf(result):
         limit = format_number(math.log(largest_number(result.dtype)), 3)
         text = _("takes the exponential of numbers above {largest}, which is too large for {dtype}")
@@ -266,7 +251,7 @@ def _check_sum(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 
 
 def _check_power(ops: ForwardOps, node: int) -> Iterator[OpCause]:
-    base, exponent = ops.input_value(node, 0, "self"), ops.saved_number(node, "exponent")
+    base, exponent = ops.input_value(node, 0, "self"), ops.statistics.saved_number(node, "exponent")
     power = ops.input_value(node, 1, "exponent")
     pairs = broadcast_pairs(base, power)
     if exponent is None and power is not None and power.min == power.max:
@@ -304,7 +289,9 @@ def _check_softmax(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     value = ops.input_value(node, 0, "self")
     if value is None:
         return
-    if value.max == -math.inf or any(max(row) == -math.inf for row in rows_along(value, ops.saved_number(node, "dim"))):
+    if value.max == -math.inf or any(
+        max(row) == -math.inf for row in rows_along(value, ops.statistics.saved_number(node, "dim"))
+    ):
         yield OpCause("nan", _("takes the softmax of numbers that are all -Inf"), needs_inf=True)
     elif value.max == math.inf:
         yield OpCause("nan", _("takes the softmax of numbers with Inf among them"), needs_inf=True)
@@ -313,12 +300,12 @@ def _check_softmax(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 def _check_mean(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     """A mean, or a loss that is one, of no numbers."""
     is_loss = ops.op_name(node) != "Mean"
-    if _count_reduced(ops, node) == 0 and (not is_loss or ops.saved_number(node, "reduction") == 1):
+    if _count_reduced(ops, node) == 0 and (not is_loss or ops.statistics.saved_number(node, "reduction") == 1):
         yield OpCause("nan", _("takes the mean of no numbers, which is 0 divided by 0"))
 
 
 def _check_spread(ops: ForwardOps, node: int) -> Iterator[OpCause]:
-    count, correction = _count_reduced(ops, node), ops.saved_number(node, "correction")
+    count, correction = _count_reduced(ops, node), ops.statistics.saved_number(node, "correction")
     if count is not None and correction is not None and count <= correction:
         text = _("divides by {count} - {correction}: the spread of {numbers}, with a correction of {correction}")
         numbers = pluralize(count, _("{count} number"), _("{count} numbers"))
@@ -327,18 +314,21 @@ def _check_spread(ops: ForwardOps, node: int) -> Iterator[OpCause]:
 
 def _count_reduced(ops: ForwardOps, node: int) -> int | None:
     """How many numbers a reduction combines into one; None if that is not known."""
-    sizes, dims = ops.saved_sizes(node), ops.saved_dims(node)
-    if sizes is None:
+    sizes, dims = (ops.statistics.saved_setting(node, name) for name in ("self_sym_sizes", "dim"))
+    given = ops.statistics.saved_tensor(node, "self")
+    shape: tuple[int, ...] | None = sizes if isinstance(sizes, tuple) else None if given is None else given.shape
+    if shape is None:
         return None
-    return math.prod(sizes if not dims else (sizes[dim] for dim in dims if -len(sizes) <= dim < len(sizes)))
+    reduced = dims if dims and isinstance(dims, tuple) else range(len(shape))
+    return math.prod(shape[dim] for dim in reduced if -len(shape) <= dim < len(shape))
 
 
 def _check_labels(ops: ForwardOps, node: int) -> Iterator[OpCause]:
     """The mean over labels of which each is left out, or has the weight 0."""
-    total = ops.saved_tensor(node, "total_weight")
-    if total is None or total.max != 0 or ops.saved_number(node, "reduction") != 1:
+    total = ops.statistics.saved_tensor(node, "total_weight")
+    if total is None or total.max != 0 or ops.statistics.saved_number(node, "reduction") != 1:
         return
-    labels, ignored = ops.saved_tensor(node, "target"), ops.saved_number(node, "ignore_index")
+    labels, ignored = ops.statistics.saved_tensor(node, "target"), ops.statistics.saved_number(node, "ignore_index")
     if labels is not None and ignored is not None and labels.min == labels.max == ignored:
         text = _("takes the mean over no label: each of them is {label}, which is ignored (ignore_index)")
         yield OpCause("nan", text.format(label=format_number(ignored)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.parameters.graph_switches import find_switch
 from hookviz.analysis.findings.parameters.none_gradients import find_backward
 from hookviz.support.source_code import CodePlace
@@ -44,7 +44,6 @@ _OTHER_NAMES = {
 """Function → the names of the functions that call it."""
 _SCALE = "scale"
 """The method of a GradScaler that multiplies a loss, in the place of the name of an op."""
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _BRANCHES = (ast.If, ast.IfExp, ast.Try, ast.Lambda, ast.BoolOp, ast.comprehension)
 _NOT_TORCH = ("math", "np", "numpy")
@@ -74,7 +73,7 @@ def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace |
     if place is None:
         return None
     for source, tree in iter_trees(trace, place.file):
-        for function in (part for part in ast.walk(tree) if isinstance(part, _FUNCTIONS)):
+        for function in (part for part in ast.walk(tree) if isinstance(part, FUNCTIONS)):
             first = min([function.lineno, *(one.lineno for one in function.decorator_list)]) + source.line - 1
             returns = [part for part in ast.walk(function) if isinstance(part, ast.Return)]
             if first == place.line and len(returns) == 1:
@@ -85,8 +84,7 @@ def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace |
 def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
     """List the lines that can have made a node: of the forward that made it and its hooks, or of the code around."""
     code, call = CallCode(trace), trace.owners.get(node)
-    forward = None if call is None else code.find_forward(trace.calls[call].module)
-    regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
+    regions = list_regions(code, node)
     scales = call is None and any(node in row.at for row in trace.scales)
     op = _SCALE if scales else trace.ops[node]
     uses = [use for region in regions for use in _list_uses(code, region, op, call is None)]
@@ -97,11 +95,20 @@ def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
         uses = [use for use in uses if not use.has_number]
         made = [other for other in made if _count_inputs(trace, other) > 1]
     paired = _pair(node, made, uses)
-    if paired is None and forward is not None:
-        uses = _narrow(code, node, uses, forward)
+    if paired is None and call is not None and regions:
+        uses = _narrow(code, node, uses, regions[0])
     return sorted(
         {use.place for use in ([paired] if paired else uses)}, key=lambda place: (place.file or "", place.line)
     )
+
+
+def list_regions(code: CallCode, node: int) -> list[Region]:
+    """List the code that can have made a node: the forward of its module, what that calls; or what is around a pass."""
+    call = code.trace.owners.get(node)
+    if call is None:
+        return code.list_around_pass()
+    forward = code.find_forward(code.trace.calls[call].module)
+    return [] if forward is None else code.follow([forward])
 
 
 def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterator[_Use]:
@@ -143,7 +150,7 @@ def _walk(scope: ast.AST, outside: bool, start: int, runs_once: bool = True) -> 
     if isinstance(scope, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
         children.sort(key=lambda child: child is not scope.value)
     for child in children:
-        if not (outside and isinstance(child, _FUNCTIONS) and child.name == "forward"):
+        if not (outside and isinstance(child, FUNCTIONS) and child.name == "forward"):
             yield from _walk(child, outside, start, runs_once and not _repeats(child, start))
     yield scope, runs_once
 

@@ -1,16 +1,30 @@
 """The values of one pass: their norms, whether they contain NaN or Inf, and descriptions of nodes and modules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from hookviz.analysis.findings.ops import iter_reached
 from hookviz.support.messages import _
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, STEP_HOOK_KINDS, ScaleRow, StepRow, TensorRow, TraceData
+from hookviz.trace import (
+    FORWARD_HOOK_KINDS,
+    HOOK_KINDS,
+    STEP_HOOK_KINDS,
+    NodeOutput,
+    SavedRow,
+    ScaleRow,
+    StepRow,
+    TensorRow,
+    TraceData,
+)
 from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import Value, as_tuple, get_norm_nan_inf
 
 CHANGING_KINDS = (*(kind for kind in HOOK_KINDS if kind not in (*FORWARD_HOOK_KINDS, *STEP_HOOK_KINDS)), "unknown_hook")
 """The kinds of step in which a hook can change a gradient."""
+FORWARD_KINDS = ("call", "forward", *FORWARD_HOOK_KINDS)
+"""The kinds of step of a module call."""
+_LINEAR_LAYERS = ("Linear", "Conv1d", "Conv2d", "Conv3d")
 
 
 class PassFinding(NamedTuple):
@@ -55,7 +69,7 @@ class PassStatistics:
     have to traverse such caches.
     """
 
-    def __init__(self, trace: TraceData, steps: list[int], tensors: list[TensorRow]) -> None:
+    def __init__(self, trace: TraceData, steps: Sequence[int], tensors: list[TensorRow]) -> None:
         self.trace, self.steps, self.tensors = trace, steps, tensors
         self.pass_id = trace.rows[steps[0]].pass_id
         self._norms: dict[int, float | None] = {}
@@ -88,6 +102,17 @@ class PassStatistics:
         return steps
 
     @property
+    def root_tensors(self) -> list[TensorRow]:
+        """The recorded tensors at which the pass began; none in a forward that no pass follows."""
+        roots = self.roots
+        return [row for row in self.tensors if (row.node, row.output) in roots]
+
+    @property
+    def roots(self) -> Sequence[NodeOutput]:
+        """Where the pass began."""
+        return self.trace.roots[self.pass_id] if self.pass_id < len(self.trace.roots) else ()
+
+    @property
     def scales(self) -> list[ScaleRow]:
         """The scales by which GradScalers multiplied the gradients of this pass."""
         return self.trace.lookup.scales(self.pass_id)
@@ -100,10 +125,36 @@ class PassStatistics:
         return found[0] if len(found) == 1 else None
 
     def targets(self, node: int) -> list[int]:
-        """The nodes to which a node sends gradients, in the order of its slots."""
-        sent = self.trace.rows[self.compute_steps[node]].after if node in self.compute_steps else None
-        slots = range(len(sent) if isinstance(sent, tuple) else 1)
+        """The nodes to which a node of this pass sends gradients, in the order of its slots."""
+        slots = range(len(self.sent(node)))
         return [place[0] for slot in slots if (place := self.trace.edges.get((node, slot))) is not None]
+
+    def sent(self, node: int) -> tuple[int | None, ...]:
+        """What a node of this pass sent on each of its edges, as indices of values."""
+        return as_tuple(self.trace.rows[self.compute_steps[node]].after)
+
+    def _find_saved(self, node: int, name: str) -> SavedRow | None:
+        """What a node had saved under a name when the pass began."""
+        return next((row for row in self.trace.lookup.saved(self.pass_id, node) if row.name == name), None)
+
+    def tensors_of(self, node: int) -> list[TensorRow]:
+        """The tensors of a node, as they were when the pass began."""
+        return self.trace.lookup.tensors(self.pass_id, node)
+
+    def saved_tensor(self, node: int, name: str) -> Value | None:
+        """The tensor that a node had saved under ``name``; None if it is unknown."""
+        row = self._find_saved(node, name)
+        return self.value(row.value) if row is not None and isinstance(row.value, int) else None
+
+    def saved_setting(self, node: int, name: str) -> Any:
+        """What a node had saved under ``name`` as plain data, such as sizes; None if it is a tensor or unknown."""
+        row = self._find_saved(node, name)
+        return None if row is None else row.plain
+
+    def saved_number(self, node: int, name: str) -> float | None:
+        """A number that a node had saved, such as an exponent; None if it is a tensor or unknown."""
+        number = self.saved_setting(node, name)
+        return number if isinstance(number, int | float) else None
 
     def norm(self, index: int) -> float | None:
         """The 2-norm of a value; None if its numbers are not known, or if it is empty."""
@@ -127,6 +178,10 @@ class PassStatistics:
     def value(self, index: int) -> Value:
         """The value with this index."""
         return Value(*self.trace.values[index])
+
+    def values(self, values: Any) -> list[Value]:
+        """The values that are there."""
+        return [self.value(index) for index in as_tuple(values) if index is not None]
 
     def norms(self, values: Any) -> list[float]:
         """The norms that are known."""
@@ -168,23 +223,14 @@ class PassStatistics:
 
     def list_behind(self, node: int) -> set[int]:
         """The nodes from which a node was computed, and to which its gradient goes on."""
-        found, waiting = set[int](), [node]
-        while waiting:
-            ends = {end for _slot, end in self.trace.lookup.next_nodes.get(waiting.pop(), ())} - found
-            found |= ends
-            waiting += ends
-        return found
+        next_nodes = self.trace.lookup.next_nodes
+        return {*iter_reached(node, lambda one: [end for _slot, end in next_nodes.get(one, ())])} - {node}
 
     def is_in_loss(self, node: int) -> bool:
         """Whether an op, and all that take what it made, are outside of modules or in modules of losses."""
-        waiting, met = [node], {node}
-        while waiting:
-            node = waiting.pop()
-            if not all(self.module_class(call).endswith("Loss") for call in self.enclosing_calls(node)):
-                return False
-            users = [user for user in self.users.get(node, ()) if user not in met]
-            waiting, met = [*waiting, *users], met | {*users}
-        return True
+        reached = iter_reached(node, lambda one: self.users.get(one, ()))
+        calls = (call for one in reached for call in self.enclosing_calls(one))
+        return all(self.module_class(call).endswith("Loss") for call in calls)
 
     def enclosing_calls(self, node: int) -> list[int]:
         """The module calls in which ``node`` was made, the innermost first."""
@@ -213,6 +259,10 @@ class PassStatistics:
     def module_class(self, call: int) -> str:
         """The name of the class of the module that was called."""
         return self.trace.modules[self.trace.calls[call].module].kind
+
+    def is_linear(self, call: int) -> bool:
+        """Whether the module that was called adds up products of what it was given and a weight."""
+        return self.module_class(call) in _LINEAR_LAYERS
 
     def describe_location(self, node: int) -> str:
         """The module that contains a node; the node itself if it is outside of modules."""

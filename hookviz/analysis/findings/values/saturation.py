@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hookviz.analysis.findings.ops import get_op
 from hookviz.analysis.findings.values.pass_statistics import PassFinding, PassStatistics
 from hookviz.support.messages import _, join_sentences
 from hookviz.trace.values import flatten_numbers, format_number
@@ -68,7 +69,7 @@ def list_flat(statistics: PassStatistics) -> Iterator[Flat]:
 
 def _is_steep(statistics: PassStatistics, node: int) -> bool:
     """Whether an op takes the result of a function whose slope is large where that of the function is small."""
-    users = (statistics.trace.ops[user].partition("Backward")[0] for user in statistics.users.get(node, ()))
+    users = (get_op(statistics.trace, user) for user in statistics.users.get(node, ()))
     return any(user in _STEEP for user in users)
 
 
@@ -80,9 +81,8 @@ def _is_one_hot(statistics: PassStatistics, node: int) -> bool:
 
 def _list_results(statistics: PassStatistics, node: int) -> list[complex]:
     """List the outputs that an op saved, if they were kept."""
-    rows = (row for row in statistics.trace.lookup.saved(statistics.pass_id, node) if row.name == "result")
-    values = (statistics.value(row.value) for row in rows if isinstance(row.value, int))
-    numbers = next((value.tolist() for value in values), None)
+    result = statistics.saved_tensor(node, "result")
+    numbers = None if result is None else result.tolist()
     return [] if numbers is None else list(flatten_numbers(numbers))
 
 

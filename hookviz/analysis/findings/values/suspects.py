@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import name_of_kind
-from hookviz.analysis.findings.ops import LOGARITHMS
-from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics, find_op_causes
+from hookviz.analysis.findings.ops import LOGARITHMS, MASKS, PRODUCTS, get_op
+from hookviz.analysis.findings.values.op_causes import ForwardOps, OpCause, explain_by_statistics
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import _, join_list
 from hookviz.trace import NodeOutput
@@ -15,8 +15,6 @@ _SUSPECTS = (
     "Asin", "Std", "Var", "NllLoss",
 )  # fmt: skip
 """The ops that make NaN or Inf of ordinary numbers, such as 0."""
-_FILLING = ("MaskedFill", "Where")
-"""The ops that the program may tell to put Inf there."""
 MAX_SUSPECTS = 3
 """A sentence names at most so many ops."""
 _DECIDING = {
@@ -32,15 +30,13 @@ _UNARY_OPS = (
 """The ops that save their input as ``self``."""
 _LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "BinaryCrossEntropyWithLogits")
 SAVED_INPUTS = {
-    **{(op, "self"): 0 for op in (*_UNARY_OPS, *_BINARY_OPS, "Mm", "Bmm", "Dot", "Mv", *_LOSSES)},
+    **{(op, name): slot for op, factors in PRODUCTS.items() for slot, name in factors},
+    **{(op, "self"): 0 for op in (*_UNARY_OPS, *_BINARY_OPS, "Dot", "Mv", *_LOSSES)},
     **{(op, "other"): 1 for op in _BINARY_OPS},
-    **{(op, "mat2"): 1 for op in ("Mm", "Bmm")},
     **{(op, "input"): 0 for op in ("Convolution", "NativeLayerNorm", "NativeGroupNorm", "NativeBatchNorm")},
     **{(op, "target"): 1 for op in _LOSSES},
     ("Dot", "tensor"): 1,
     ("Mv", "vec"): 1,
-    ("Addmm", "mat1"): 1,
-    ("Addmm", "mat2"): 2,
 }
 """Op and name of a tensor that it saves → the slot of the input that this is."""
 
@@ -60,9 +56,8 @@ def find_suspects(statistics: PassStatistics, call: int | None, until: int, kind
 
     It is not known what they made; of a single one the statistics of its inputs may tell how.
     """
-    everything = sorted(statistics.compute_steps)
-    ops = ForwardOps(statistics, everything, collect_known_tensors(statistics, everything))
-    own = [node for node in everything if node < until and statistics.trace.owners.get(node) == call]
+    ops = read_forward(statistics)
+    own = [node for node in ops.nodes if node < until and statistics.trace.owners.get(node) == call]
     found = [node for node in own if _is_suspect(ops, node, kind)]
     nodes = [node for node in found if kind != "nan" or not _gives_only_inf(ops, node)]
     if not nodes:
@@ -74,7 +69,7 @@ def find_suspects(statistics: PassStatistics, call: int | None, until: int, kind
         return Suspects((text.format(what=name_of_kind(kind), ops=names),), tuple(nodes) if len(nodes) == 1 else ())
     text = _("As far as the statistics of its inputs tell, {op} {cause}.")
     sentence = text.format(op=statistics.describe_node(nodes[0]), cause=cause.text)
-    origin = find_inf(statistics, nodes[0], cause, [*find_op_causes(ops)])
+    origin = find_inf(ops, nodes[0], cause)
     if origin is None:
         return Suspects((sentence,), (nodes[0],), are_explained=True)
     return Suspects((sentence, describe_inf(statistics, *origin)), (nodes[0], origin[0]), are_explained=True)
@@ -88,10 +83,10 @@ def _is_suspect(ops: ForwardOps, node: int, kind: str) -> bool:
     if explain_by_statistics(ops, node, kind) is not None:
         return True
     if name not in _SUSPECTS:
-        return kind == "inf" and name in _FILLING
+        return kind == "inf" and name in MASKS
     values = [ops.input_value(node, slot, saved) for slot, saved in _DECIDING.get(name, ())]
     is_known = bool(values) and all(value is not None and value.min is not None for value in values)
-    return not is_known or any(place == node and cause.kind == kind for place, cause in find_op_causes(ops))
+    return not is_known or ops.find_cause(kind, [node]) is not None
 
 
 def _gives_only_inf(ops: ForwardOps, node: int) -> bool:
@@ -102,28 +97,31 @@ def _gives_only_inf(ops: ForwardOps, node: int) -> bool:
 
 def _find_inf_before(ops: ForwardOps, nodes: list[int]) -> Suspects:
     """Name the op that made the Inf of which NaN may have come, if the recorded numbers show it."""
-    found = [(node, cause) for node, cause in find_op_causes(ops) if node in nodes and cause.kind == "inf"]
-    if not found:
+    found = ops.find_cause("inf", nodes)
+    if found is None:
         return Suspects()
-    node, cause = found[0]
+    node, cause = found
     text = _("Inf begins at {on}: it {cause}. 0 * Inf, or Inf - Inf, is NaN.")
     return Suspects((text.format(on=ops.statistics.describe_node(node), cause=cause.text),), (node,))
 
 
-def find_inf(
-    statistics: PassStatistics, node: int, cause: OpCause | None, causes: list[tuple[int, OpCause]]
-) -> tuple[int, OpCause] | None:
+def find_inf(ops: ForwardOps, node: int, cause: OpCause | None) -> tuple[int, OpCause] | None:
     """Return the op that made the Inf that the cause at a node needs, if one on a path to it is known."""
     if cause is None or not cause.needs_inf:
         return None
-    before = statistics.list_behind(node)
-    return next(((place, other) for place, other in causes if other.kind == "inf" and place in before), None)
+    return ops.find_cause("inf", ops.statistics.list_behind(node))
 
 
 def describe_inf(statistics: PassStatistics, node: int, cause: OpCause) -> str:
     """Say at which op the Inf began that NaN needed."""
     text = _("The Inf begins at {on}, which {cause}.")
     return text.format(on=statistics.describe_node(node), cause=cause.text)
+
+
+def read_forward(statistics: PassStatistics) -> ForwardOps:
+    """The ops of the forward of a pass, with the tensors that are known."""
+    nodes = sorted(node for node in statistics.compute_steps if statistics.trace.ops[node] != "AccumulateGrad")
+    return ForwardOps(statistics, nodes, collect_known_tensors(statistics, nodes))
 
 
 def collect_known_tensors(statistics: PassStatistics, nodes: list[int]) -> dict[NodeOutput, Value]:
@@ -133,7 +131,7 @@ def collect_known_tensors(statistics: PassStatistics, nodes: list[int]) -> dict[
     for row in trace.saved:
         if row.pass_id != statistics.pass_id or row.node not in inside or not isinstance(row.value, int):
             continue
-        op = trace.ops[row.node].partition("Backward")[0]
+        op = get_op(trace, row.node)
         place = (row.node, 0) if row.name == "result" else None
         slot = SAVED_INPUTS.get((op, row.name))
         if slot is not None:

@@ -48,7 +48,6 @@ _LARGEST_LOG = 700.0
 
 _SIGNS = {"vanishing": -1, "exploding": 1}
 """Kind of finding → the sign of the logarithms that contribute to it."""
-_LAYERS = ("Linear", "Conv1d", "Conv2d", "Conv3d")
 _FACTOR = 3
 """Weights change the size if each layer does by at least this factor, on average."""
 
@@ -228,7 +227,7 @@ def _describe_layer_sizes(statistics: PassStatistics, calls: Iterable[int], kind
 
     Weights with a mean of 0 and the standard deviation s make n numbers of the size 1 to one of s · sqrt(n).
     """
-    found = [call for call in calls if statistics.module_class(call) in _LAYERS]
+    found = [call for call in calls if statistics.is_linear(call)]
     sizes = [size for call in found if (size := _measure_change(statistics, call)) is not None]
     if not sizes or len(sizes) < len(found) / 2:
         return

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hookviz.analysis.findings.ops import PRODUCTS
-from hookviz.analysis.findings.values.graph_patterns import skip_views
+from hookviz.analysis.findings.ops import PRODUCTS, get_op, skip_views
 from hookviz.analysis.findings.values.pass_statistics import PassStatistics
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.trace import StepRow, TensorRow
-from hookviz.trace.values import Value, as_tuple, format_number
+from hookviz.trace.values import Value, format_number
 
 _STEPS = {"Round": "round", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc", "Sign": "sign"}
 """Op whose derivative is 0 everywhere → its function."""
@@ -30,7 +29,7 @@ CANCELLED = N_("Detach what should be a constant, such as an old value with whic
 
 def explain_zeros(statistics: PassStatistics, node: int) -> Iterator[str]:
     """Yield the sentences on why an op sends zeros, as far as its kind and the known numbers show it."""
-    op = _get_op(statistics, node)
+    op = get_op(statistics.trace, node)
     if op in _STEPS:
         yield _("The derivative of {function} is 0 everywhere.").format(function=_STEPS[op])
     elif op in _SATURATED:
@@ -42,15 +41,11 @@ def explain_zeros(statistics: PassStatistics, node: int) -> Iterator[str]:
 
 def advise_on_zeros(statistics: PassStatistics, node: int) -> str:
     """Return what to do about an op whose derivative is 0 everywhere; empty for another op."""
-    function = _STEPS.get(_get_op(statistics, node))
+    function = _STEPS.get(get_op(statistics.trace, node))
     if function is None:
         return ""
     text = _("To train what comes before it, let the gradient pass as if it were not there: x + (x.{function}() - x)")
     return f"{text.format(function=function)}.detach()."
-
-
-def _get_op(statistics: PassStatistics, node: int) -> str:
-    return statistics.trace.ops[node].partition("Backward")[0]
 
 
 # -- parameters of zeros
@@ -63,10 +58,10 @@ def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
     factor, the other one is 0.
     """
     found = []
-    for slot in _FACTORS.get(_get_op(statistics, node), ()):
+    for slot in _FACTORS.get(get_op(statistics.trace, node), ()):
         place = skip_views(statistics.trace, statistics.trace.edges.get((node, slot)), "Expand")
-        rows = (row for row in statistics.tensors if place is not None and row.leaf and row.node == place[0])
-        row = next((row for row in rows if row.name), None)
+        rows = [] if place is None else statistics.tensors_of(place[0])
+        row = next((row for row in rows if row.leaf and row.name), None)
         if row is not None and _is_zero_parameter(statistics, node, slot, row):
             found.append(row.name)
     return found
@@ -75,7 +70,7 @@ def list_zero_parameters(statistics: PassStatistics, node: int) -> list[str]:
 def _is_zero_parameter(statistics: PassStatistics, node: int, slot: int, row: TensorRow) -> bool:
     if row.data is not None and statistics.norm(row.data) is not None:
         return statistics.norm(row.data) == 0
-    other = next((one for one in _FACTORS[_get_op(statistics, node)] if one != slot), 0)
+    other = next((one for one in _FACTORS[get_op(statistics.trace, node)] if one != slot), 0)
     if _sends_zero(statistics, node, other):
         return True
     users = [place for place, end in statistics.trace.edges.items() if end[0] == node]
@@ -84,7 +79,7 @@ def _is_zero_parameter(statistics: PassStatistics, node: int, slot: int, row: Te
 
 def _shows_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
     """Whether a product sends zeros to one factor, which shows that the other one, in ``slot``, is 0."""
-    factors = _FACTORS.get(_get_op(statistics, node), ())
+    factors = _FACTORS.get(get_op(statistics.trace, node), ())
     others = [one for one in factors if one != slot and (node, one) in statistics.trace.edges]
     return slot in factors and len(factors) > 1 and any(_sends_zero(statistics, node, one) for one in others)
 
@@ -95,13 +90,13 @@ def _sends_zero(statistics: PassStatistics, node: int, slot: int) -> bool:
     Where a gradient is 0, a factor may be anything.
     """
     step = statistics.compute_steps.get(node)
-    row = None if step is None else statistics.trace.rows[step]
-    sent = None if row is None else row.after
-    index = sent[slot] if isinstance(sent, tuple) and slot < len(sent) else None
-    arrived = [] if row is None else statistics.norms(row.before)
-    values = [] if row is None else [statistics.value(one) for one in as_tuple(row.before) if one is not None]
-    is_everywhere = all(value.zero == 0 for value in values)
-    return index is not None and statistics.norm(index) == 0 and max(arrived, default=0.0) > _TINY and is_everywhere
+    sent = () if step is None else statistics.sent(node)
+    index = sent[slot] if slot < len(sent) else None
+    if step is None or index is None or statistics.norm(index) != 0:
+        return False
+    arrived = statistics.trace.rows[step].before
+    is_everywhere = all(value.zero == 0 for value in statistics.values(arrived))
+    return is_everywhere and max(statistics.norms(arrived), default=0.0) > _TINY
 
 
 def _has_data(statistics: PassStatistics, node: int) -> bool:
@@ -143,9 +138,10 @@ def _explain_relu(statistics: PassStatistics, node: int) -> Iterator[str]:
 def _blame_bias(statistics: PassStatistics, node: int, highest: float) -> Iterator[str]:
     """Say what the bias of the layer before an op is, if it is the same negative number everywhere."""
     place = statistics.trace.edges.get((node, 0))
-    slot = None if place is None else _BIASES.get(_get_op(statistics, place[0]))
+    slot = None if place is None else _BIASES.get(get_op(statistics.trace, place[0]))
     leaf = None if place is None or slot is None else statistics.trace.edges.get((place[0], slot))
-    row = next((row for row in statistics.tensors if row.leaf and leaf is not None and row.node == leaf[0]), None)
+    rows = [] if leaf is None else statistics.tensors_of(leaf[0])
+    row = next((row for row in rows if row.leaf), None)
     value = None if row is None or row.data is None else statistics.value(row.data)
     if row is None or value is None or value.min is None or value.min != value.max or not value.min < 0:
         return
@@ -173,8 +169,8 @@ def _explain_clamp(statistics: PassStatistics, node: int) -> Iterator[str]:
 
 def _explain_single(statistics: PassStatistics, node: int) -> Iterator[str]:
     """Say that a softmax or layer norm runs over one number only, and always makes the same of it."""
-    saved = {row.name: row.plain for row in statistics.trace.lookup.saved(statistics.pass_id, node)}
-    shape, axis, own = _get_shape(statistics, node) or (), saved.get("dim"), saved.get("normalized_shape")
+    axis, own = (statistics.saved_setting(node, name) for name in ("dim", "normalized_shape"))
+    shape = _get_shape(statistics, node) or ()
     sizes = own if isinstance(own, tuple) else (shape[axis],) if isinstance(axis, int) and shape else ()
     if sizes and all(size == 1 for size in sizes):
         yield _("It runs over a dimension of size 1: its result is the same whatever the number there is.")
@@ -199,15 +195,13 @@ _EXPLANATIONS: dict[str, Callable[[PassStatistics, int], Iterator[str]]] = {
 
 def _find_input(statistics: PassStatistics, node: int) -> Value | None:
     """Return what an op was given in the forward: what it saved, its module was given, or a module returned."""
-    rows = statistics.trace.lookup.saved(statistics.pass_id, node)
-    saved = next((row.value for row in rows if row.name == "self" and isinstance(row.value, int)), None)
     call, maker = statistics.trace.owners.get(node), _find_maker(statistics, node)
     alone = call is not None and len(statistics.trace.lookup.nodes_by_call.get(call, ())) == 1
-    found = [saved, *([statistics.find_only("call", call)] if alone else [])]
+    found = [statistics.find_only("call", call)] if alone else []
     found += [statistics.find_only("forward", maker)] if maker is not None else []
     shape = _get_shape(statistics, node)
-    values = (statistics.value(index) for index in found if index is not None)
-    return next((value for value in values if value.shape == shape), None)
+    values = [statistics.saved_tensor(node, "self"), *statistics.values(tuple(found))]
+    return next((value for value in values if value is not None and value.shape == shape), None)
 
 
 def _find_maker(statistics: PassStatistics, node: int) -> int | None:
@@ -220,8 +214,7 @@ def _find_maker(statistics: PassStatistics, node: int) -> int | None:
 
 def _get_shape(statistics: PassStatistics, node: int) -> tuple[int, ...] | None:
     """Return the shape of what an op sends, which is that of its input."""
-    sent = statistics.trace.rows[statistics.compute_steps[node]].after
-    index = sent[0] if isinstance(sent, tuple) else sent
+    index = statistics.sent(node)[0]
     return None if index is None else tuple(statistics.trace.values[index][0])
 
 

@@ -91,7 +91,7 @@ def _make_cancelled(
     """The finding of gradients that cancel: a warning if no leaf gets anything else."""
     affected = list(dict.fromkeys(zero_leaves[first]))
     cancelled = describe_cancellation(statistics, first)
-    behind = _describe_leaves([statistics.trace.name(leaf, 0) for leaf in affected])
+    behind = _describe_leaves(statistics, affected)
     severity = "warning" if len(affected) == len(leaves) > 1 else "remark"
     sentence = join_sentences([cancelled.sentence, behind])
     finding = PassFinding(first, "zero", sentence, severity, nodes=cancelled.nodes, advice=_(CANCELLED))
@@ -158,9 +158,7 @@ _SENDING_KINDS = ("compute", "node_post_hook", "full_backward_hook", "backward_h
 
 def _targets_of_zeros(statistics: PassStatistics, row: StepRow) -> list[int]:
     """The nodes to which a node sends zeros."""
-    if not isinstance(row.after, tuple):
-        return statistics.targets(row.own_node) if _has_zero_norm(statistics, row.after) else []
-    slots = (slot for slot, value in enumerate(row.after) if _has_zero_norm(statistics, value))
+    slots = (slot for slot, value in enumerate(as_tuple(row.after)) if _has_zero_norm(statistics, value))
     places = (statistics.trace.edges.get((row.own_node, slot)) for slot in slots)
     return [place[0] for place in places if place is not None]
 
@@ -168,12 +166,7 @@ def _targets_of_zeros(statistics: PassStatistics, row: StepRow) -> list[int]:
 def _list_emptied(statistics: PassStatistics, index: int) -> list[int]:
     """List the nodes to which a node sends a gradient of 0, if it sends another one to others."""
     row = statistics.trace.rows[index]
-    sent = [(slot, statistics.norms(value)) for slot, value in enumerate(as_tuple(row.after)) if value is not None]
-    if not any(any(norms) for _slot, norms in sent):
-        return []
-    edges = statistics.trace.edges
-    zero = (edges.get((row.own_node, slot)) for slot, norms in sent if norms and not any(norms))
-    return [edge[0] for edge in zero if edge is not None]
+    return _targets_of_zeros(statistics, row) if any(statistics.norms(row.after)) else []
 
 
 def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
@@ -182,14 +175,15 @@ def _has_zero_norm(statistics: PassStatistics, values: Any) -> bool:
     return bool(norms) and not any(norms)
 
 
-def _describe_leaves(names: list[str]) -> str:
+def _describe_leaves(statistics: PassStatistics, leaves: list[int]) -> str:
     """Say which leaves get a gradient of 0."""
+    names = [statistics.trace.name(leaf, 0) for leaf in leaves]
     return _("Beyond it, a gradient of 0 goes to {on}.").format(on=join_first(names))
 
 
 def _describe_zeros(statistics: PassStatistics, index: int, leaves: list[int]) -> str:
     """The sentence on a step that makes a gradient 0, and on the leaves behind it."""
-    step, behind = statistics.trace.steps[index], _describe_leaves([statistics.trace.name(leaf, 0) for leaf in leaves])
+    step, behind = statistics.trace.steps[index], _describe_leaves(statistics, leaves)
     if step.kind != "compute":
         here = _("The gradient becomes 0 here: {sentence} {behind}").format(sentence=step.sentence, behind=behind)
         shared = [statistics.describe_node(node) for node in _list_shared(statistics, index)]
