@@ -21,7 +21,7 @@ class CallArrows(NamedTuple):
     takers: dict[str, int]
     """Id of an arrow → the first call that takes a tensor that flows along it."""
     second_runs: dict[str, str]
-    """Id of a box → the id of the box of its recomputation, which stands below it."""
+    """Id of a box → the id of the box of its recomputation, which stands below it; one with nodes has its own place."""
 
 
 class _Frame(NamedTuple):
@@ -81,7 +81,7 @@ def _connect(
                 found.takers[arrow_id] = call
     for call, first_run in first_runs.items():
         ends = _find_siblings(find_path(first_run), find_path(call))
-        if ends is not None and ends[1].id not in found.second_runs.values():
+        if ends is not None and not ends[1].has_nodes and ends[1].id not in found.second_runs.values():
             found.second_runs.setdefault(ends[0].id, ends[1].id)
     return found
 
