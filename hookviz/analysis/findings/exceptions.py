@@ -15,10 +15,11 @@ from hookviz.analysis.findings.hooks.program_text import (
 )
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.ops import PARTS, VIEWS
-from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.parameters.call_code import CallCode
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_nodes, parse_row
 from hookviz.analysis.findings.parameters.none_gradients import find_backward
 from hookviz.analysis.findings.parameters.places import PlaceFinder
+from hookviz.analysis.findings.parameters.program_functions import Region
 from hookviz.analysis.findings.training.program_calls import find_pass_line
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
 from hookviz.analysis.findings.values.op_lines import find_op_line
@@ -373,7 +374,7 @@ def _describe_editing_code(trace: TraceData, node: int) -> str:
     """Name the code that edits in place and may have run after an op, in its forward or around the pass."""
     code, call = CallCode(trace), trace.owners.get(node)
     forward = None if call is None else code.find_forward(trace.calls[call].module)
-    regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward])
+    regions = code.list_around_pass() if call is None else [] if forward is None else code.follow([forward.region])
     found = sorted({piece for region in regions for piece in _list_edits(trace, region)})
     if not found:
         return ""
@@ -384,10 +385,9 @@ def _describe_editing_code(trace: TraceData, node: int) -> str:
 def _list_edits(trace: TraceData, region: Region) -> Iterator[tuple[str, int, str]]:
     """Yield file, line and text of the code in some lines that edits tensors in place."""
     source = trace.sources[region[0]]
-    tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    for part in ast.walk(tree):
-        if lines.first <= getattr(part, "lineno", 0) <= lines.last and _edits(part):
-            yield source.file or "", part.lineno + source.line - 1, ast.unparse(part)  # type: ignore[attr-defined]
+    for part in iter_nodes(parse_row(source), region[1]):
+        if _edits(part):
+            yield source.file or "", part.lineno, ast.unparse(part)
 
 
 def _edits(part: ast.AST) -> bool:

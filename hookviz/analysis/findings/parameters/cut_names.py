@@ -44,7 +44,7 @@ class CutNames:
         lines = self._code.lines
         end = next((lines[one] for one in iter_enclosing_calls(self._trace, taker) if one in lines), None)
         code = [] if end is None else self._code.read_after((source, source), end, "").code
-        found = [(one.line, _SHARING_OP.findall(one.text)) for _file, one in code]
+        found = [(one.place.line, _SHARING_OP.findall(one.text)) for one in code]
         ops = [(method or attribute, line) for line, names in found for method, attribute in names]
         if len({name for name, _line in ops}) != 1:
             return _("cut")

@@ -12,7 +12,8 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     Lines,
     find_innermost,
     get_last_name,
-    parse_source,
+    iter_file_trees,
+    parse_row,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function
 from hookviz.support.source_code import CodePlace
@@ -63,9 +64,8 @@ class GraphSwitches:
         found = {
             CodePlace(source.file, span.first)
             for source in self._sources
-            for span in _list_permanent_switches(source.text, source.line)
-            if span.last == sys.maxsize
-            or any(file == source.file and span.first <= line <= span.last for file, line in lines)
+            for span in _list_permanent_switches(parse_row(source))
+            if span.last == sys.maxsize or any(file == source.file and span.contain(line) for file, line in lines)
         }
         return found.pop() if len(found) == 1 else None
 
@@ -84,40 +84,38 @@ class GraphSwitches:
         return any(self._find_around(*place, mode) is not None for place in self._list_lines(call)[1:])
 
     def _find_around(self, source: int, line: int, mode: str) -> Switch | None:
-        row = self._sources[source]
-        return find_switch(row.text, row.line, line, mode)
+        return find_switch(parse_row(self._sources[source]), line, mode)
 
     def _list_yields(self, call: int, mode: str) -> Iterator[tuple[Switch, str | None]]:
         """Yield the generators from which a loop or a ``with`` around the line of a call gets, with their files."""
-        places = [(self._sources[source], line) for source, line in self._list_lines(call)]
-        givers = set(chain.from_iterable(_list_givers(row.text, line - row.line + 1) for row, line in places))
-        for source in self._sources:
-            for switch in _list_yields(source.text, source.line, mode):
+        places = [(parse_row(self._sources[source]), line) for source, line in self._list_lines(call)]
+        givers = set(chain.from_iterable(_list_givers(tree, line) for tree, line in places))
+        for source, tree in iter_file_trees(self._code.trace):
+            for switch in _list_yields(tree, mode):
                 if not givers.isdisjoint({switch.function, switch.owner}):
                     yield switch, source.file
 
 
-def find_switch(text: str, first_line: int, line: int, mode: str) -> Switch | None:
-    """Return what switches a mode on for a line of a source, whose first line has the number ``first_line``.
+def find_switch(tree: ast.AST, line: int, mode: str) -> Switch | None:
+    """Return what switches a mode on for a line of a text.
 
     >>> text = '''with torch.no_grad():
     ...     net(x)
     ... '''
-    >>> find_switch(text, 1, 2, "no_grad")
+    >>> find_switch(ast.parse(text), 2, "no_grad")
     Switch(line=1, function='', owner='')
     """
-    tree, shift = parse_source(text), first_line - 1
-    lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if _covers(node, line - shift)]
-    return Switch(max(lines) + shift) if lines else None
+    lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if _covers(node, line)]
+    return Switch(max(lines)) if lines else None
 
 
-def _list_givers(text: str, line: int) -> set[str]:
+def _list_givers(tree: ast.AST, line: int) -> set[str]:
     """Return what the loops and ``with`` statements around a line call to get what they give.
 
-    >>> _list_givers("for x in batches(net):\\n    net(x)", 2)
+    >>> _list_givers(ast.parse("for x in batches(net):\\n    net(x)"), 2)
     {'batches'}
     """
-    nodes = [node for node in ast.walk(parse_source(text)) if isinstance(node, (*_LOOPS, *_BLOCKS))]
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (*_LOOPS, *_BLOCKS))]
     found = set[str]()
     for node in nodes:
         parts = [node.iter] if isinstance(node, _LOOPS) else [item.context_expr for item in node.items]
@@ -126,13 +124,12 @@ def _list_givers(text: str, line: int) -> set[str]:
     return found
 
 
-def _list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
-    """List where generators of a source yield inside a mode: it stays on in the code that asks for the next value."""
-    tree, shift = parse_source(text), first_line - 1
+def _list_yields(tree: ast.AST, mode: str) -> list[Switch]:
+    """List where generators of a text yield inside a mode: it stays on in the code that asks for the next value."""
     nodes = list(ast.walk(tree))
     owners = {id(part): node.name for node in nodes if isinstance(node, ast.ClassDef) for part in node.body}
     return [
-        Switch(node.lineno + shift, function.name, owners.get(id(function), ""))
+        Switch(node.lineno, function.name, owners.get(id(function), ""))
         for function in nodes
         if isinstance(function, ast.FunctionDef)
         for statement in _list_switches(function, mode)
@@ -142,13 +139,12 @@ def _list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
     ]
 
 
-def _list_permanent_switches(text: str, first_line: int) -> list[Lines]:
-    """List the lines of a source that switch the graph off, each with the later line of its function that ends that.
+def _list_permanent_switches(tree: ast.AST) -> list[Lines]:
+    """List the lines of a text that switch the graph off, each with the later line of its function that ends that.
 
-    >>> _list_permanent_switches("torch.set_grad_enabled(False)\\nf()\\ntorch.set_grad_enabled(True)", 1)
+    >>> _list_permanent_switches(ast.parse("torch.set_grad_enabled(False)\\nf()\\ntorch.set_grad_enabled(True)"))
     [Lines(first=1, last=3)]
     """
-    tree, shift = parse_source(text), first_line - 1
     nodes = list(ast.walk(tree))
     statements = (node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     calls = [(call.lineno, _is_off(call)) for call in statements if _name(call) == "set_grad_enabled"]
@@ -158,7 +154,7 @@ def _list_permanent_switches(text: str, first_line: int) -> list[Lines]:
         for line, is_off in calls
         if is_off
     }
-    return [Lines(line + shift, sys.maxsize if end is None else end + shift) for line, end in ends.items()]
+    return [Lines(line, sys.maxsize if end is None else end) for line, end in ends.items()]
 
 
 def _is_off(call: ast.Call) -> bool:

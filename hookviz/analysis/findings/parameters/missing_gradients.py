@@ -11,7 +11,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     find_converted,
     find_innermost,
     has_only_reparameterised,
-    iter_trees,
+    iter_file_trees,
     leaves_torch,
 )
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
@@ -160,8 +160,7 @@ def _find_conversion(trace: TraceData, code: CodePlace | None, sentence: str) ->
     """Return the call in a line that makes numbers of what code in a sentence returns; None if there is none."""
     if code is None:
         return None
-    trees = iter_trees(trace, code.file)
-    calls = (find_conversion(tree, code.line - source.line + 1, sentence) for source, tree in trees)
+    calls = (find_conversion(tree, code.line, sentence) for _source, tree in iter_file_trees(trace, code.file))
     return next((call for call in calls if call is not None), None)
 
 
@@ -170,7 +169,8 @@ def _read_around(trace: TraceData, code: CodePlace | None) -> list[str]:
     texts = [source.text for source in trace.sources]
     if code is None:
         return texts
-    found = (find_innermost(tree, FUNCTIONS, code.line - row.line + 1) for row, tree in iter_trees(trace, code.file))
+    trees = (tree for _source, tree in iter_file_trees(trace, code.file))
+    found = (find_innermost(tree, FUNCTIONS, code.line) for tree in trees)
     around = next((function for function in found if function is not None), None)
     return texts if around is None else [ast.unparse(around)]
 

@@ -262,12 +262,12 @@ class PlaceFinder:
         forward = self._code.find_forward(row.module)
         if forward is None:
             return place
-        reading = self._code.read([forward])
+        reading = self._code.read([forward.region])
         if not may_use(self._code, forward, attribute):
             text = _("The forward of {class} does not name {name}.").format(**{"class": kind, "name": attribute})
-            start = CodePlace(self.trace.sources[forward[0]].file, forward[1].first)
+            start = CodePlace(self.trace.sources[forward.source].file, forward.lines.first)
             return Place("unnamed", join_sentences([place.sentence, text]), place.step, start)
-        code = [one for one in reading.code if self._code.is_about(one, forward, f"self.{attribute}")]
+        code = [one for one in reading.code if self._code.is_about(one, forward.region, f"self.{attribute}")]
         if code:
             return _make_place("within", place.sentence, place.step, reading._replace(code=code))
         missed = find_missed_use(self._code, row.module, attribute)
@@ -346,7 +346,7 @@ class PlaceFinder:
     def _may_cut_after(self, call: int, root: str) -> bool:
         """Return whether code between a call and the pass can cut, beside what only switches the graph off."""
         reading = self._code.read_after((call, call), self._code.pass_line, root)
-        return any(re.search(r"no_grad|inference_mode", one.text) is None for _file, one in reading.code)
+        return any(re.search(r"no_grad|inference_mode", one.text) is None for one in reading.code)
 
     def find_without_graph(self, module: int | None) -> Place | None:
         """Return the place of the last call of a module none of whose calls recorded a graph."""
@@ -388,7 +388,7 @@ class PlaceFinder:
             inside = (self._code.read_inside(call) for call in self._flow.list_cutting_calls(last))
             code = dict.fromkeys((*reading.code, *(one for found in inside for one in found.code)))
             # No op was seen that cuts; what is written through .data is no op of the tensor that it is written to.
-            unseen = [one for one in code if leaves_torch(one[1].text) or re.search(r"\.data\b", one[1].text)]
+            unseen = [one for one in code if leaves_torch(one.text) or re.search(r"\.data\b", one.text)]
             reading = reading._replace(code=unseen if self._follows_ops else list(code))
         sentence, step = _(_CUTS[key]).format(**names), self._flow.end.get(last)
         return _make_place(key, sentence, step, reading, self._code.called_at(last))
@@ -397,5 +397,5 @@ class PlaceFinder:
 def _make_place(key: str, sentence: str, step: int | None, reading: Reading, otherwise: Iterable[str] = ()) -> Place:
     """Make a place with the code that can cut there; without any, with other sentences."""
     text = join_sentences([sentence, *([describe_code(reading)] if reading.code else otherwise)])
-    code = CodePlace(reading.code[0][0], reading.code[0][1].line) if len(reading.code) == 1 else None
+    code = reading.code[0].place if len(reading.code) == 1 else None
     return Place(key, text, step, code, code is not None and bool(reading.other))

@@ -5,11 +5,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, iter_nodes, parse_row
 from hookviz.trace import SourceRow
 
 Site = tuple[int, int]
 """The index of a source, and a line of it."""
+Region = tuple[int, Lines]
+"""The index of a source, and some lines of it."""
 
 
 class Function(NamedTuple):
@@ -23,6 +25,12 @@ class Function(NamedTuple):
     """The name of its class; empty if it is no method."""
     lines: Lines
     """With its decorators."""
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+
+    @property
+    def region(self) -> Region:
+        """Its source and its lines."""
+        return self.source, self.lines
 
 
 class ProgramFunctions:
@@ -32,11 +40,11 @@ class ProgramFunctions:
         self._sources = sources
         found: dict[tuple[str | None, int], Function] = {}
         for index, source in enumerate(sources):
-            for function in _list_functions(parse_source(source.text), index, source.line - 1):
+            for function in _list_functions(parse_row(source), index):
                 found.setdefault((source.file, function.lines.first), function)
         self._functions = list(found.values())
         names = {function.name for function in self._functions}
-        imported = (one for source in sources for one in _list_renamed(parse_source(source.text)))
+        imported = (one for source in sources for one in _list_renamed(parse_row(source)))
         self._renamed = {new: name for new, name in imported if name in names and new not in names}
         """The name that an import gives to a function → its own."""
         self.names = names | self._renamed.keys()
@@ -72,15 +80,13 @@ class ProgramFunctions:
 
     def _list_around(self, file: str | None, line: int) -> list[Function]:
         in_file = (function for function in self._functions if self._sources[function.source].file == file)
-        return [function for function in in_file if function.lines.first <= line <= function.lines.last]
+        return [function for function in in_file if function.lines.contain(line)]
 
     def list_calls(self, source: int, lines: Lines, function: Function) -> list[int]:
         """Return which of some lines of a source call a function by its name; an ``__init__`` by that of its class."""
-        row, last = self._sources[source], function.name.rpartition(".")[2]
-        last = function.owner if last == "__init__" else last
-        calls = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, ast.Call))
-        numbers = (call.lineno + row.line - 1 for call in calls if get_last_name(call.func) == last)
-        return sorted(number for number in numbers if lines.first <= number <= lines.last)
+        name = function.owner if function.node.name == "__init__" else function.node.name
+        nodes = iter_nodes(parse_row(self._sources[source]), lines)
+        return sorted(node.lineno for node in nodes if isinstance(node, ast.Call) and get_last_name(node.func) == name)
 
     def list_all_calls(self, function: Function) -> list[Site]:
         """Return source and line of each call of a function by its name."""
@@ -101,9 +107,8 @@ class ProgramFunctions:
 
     def list_receivers(self, source: int, lines: Lines, expression: str) -> Iterator[tuple[Function, str]]:
         """Yield each function that some lines call with an expression, and its parameter that receives it."""
-        row = self._sources[source]
-        for call in ast.walk(parse_source(row.text)):
-            if isinstance(call, ast.Call) and lines.first <= call.lineno + row.line - 1 <= lines.last:
+        for call in iter_nodes(parse_row(self._sources[source]), lines):
+            if isinstance(call, ast.Call):
                 function = self.find(ast.unparse(call.func))
                 name = None if function is None else self._find_receiver(function, call, expression)
                 if function is not None and name is not None:
@@ -115,28 +120,26 @@ class ProgramFunctions:
         position = next((at for at, one in enumerate(call.args) if ast.unparse(one) == expression), None)
         if keyword is not None or position is None:
             return keyword
-        names = self._list_parameters(function)
+        names = _list_parameters(function)
         return names[position] if position < len(names) else None
-
-    def _list_parameters(self, function: Function) -> list[str]:
-        """List the parameters of a function, of a method without ``self``."""
-        row = self._sources[function.source]
-        nodes = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, ast.FunctionDef))
-        ends = (node for node in nodes if (node.end_lineno or 0) + row.line - 1 == function.lines.last)
-        names = next(([one.arg for one in node.args.args] for node in ends if function.name.endswith(node.name)), [])
-        return names[1:] if function.owner else names
 
     def list_values_of(self, site: Site, expression: str) -> set[str]:
         """List what an expression may stand for: of a parameter, what calls of the function around a line give it."""
         function = self.find_around(*site)
-        names = [] if function is None else self._list_parameters(function)
+        names = [] if function is None else _list_parameters(function)
         found = set[str]()
         for row in self._sources if expression in names else ():
-            for call in ast.walk(parse_source(row.text)):
+            for call in ast.walk(parse_row(row)):
                 if isinstance(call, ast.Call) and self.find_called(call) == function:
                     pairs = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
                     found.update(ast.unparse(value) for name, value in pairs if name == expression)
         return found or {expression}
+
+
+def _list_parameters(function: Function) -> list[str]:
+    """List the parameters of a function, of a method without ``self``."""
+    names = [one.arg for one in function.node.args.args]
+    return names[1:] if function.owner else names
 
 
 def _list_renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -145,13 +148,12 @@ def _list_renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:
     return ((one.asname, one.name) for node in imports for one in node.names if one.asname is not None)
 
 
-def _list_functions(tree: ast.Module, source: int, shift: int) -> Iterator[Function]:
+def _list_functions(tree: ast.Module, source: int) -> Iterator[Function]:
     methods = {
         id(node): owner.name for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for node in owner.body
     }
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            lines = Lines(first, node.end_lineno or node.lineno).shift(shift)
-            owner = methods.get(id(node), "")
-            yield Function(source, f"self.{node.name}" if owner else node.name, owner, lines)
+            lines, owner = Lines(first, node.end_lineno or node.lineno), methods.get(id(node), "")
+            yield Function(source, f"self.{node.name}" if owner else node.name, owner, lines, node)

@@ -2,13 +2,13 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, get_last_name, iter_trees
+from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, get_last_name, iter_file_trees
 from hookviz.analysis.findings.training.control_flow import Execution
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
@@ -142,7 +142,7 @@ def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
     step, line = read_place(row.taken_at), find_pass_line(trace, trace.rows[row.step].pass_id)
     if step is None or line is None or line.file != step.file:
         return None
-    found = {call.lineno + shift for shift, call in _list_calls(trace, step.file) if _is_clearing(call)}
+    found = {place.line for place in _find_lines(trace, _is_clearing) if place.file == step.file}
     if step.line > line.line:
         found = {one for one in found if line.line <= one <= step.line}
     else:
@@ -159,10 +159,9 @@ def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace
     if place is None:
         return None
     found: set[CodePlace] = set()
-    for source, tree in iter_trees(trace, place.file):
-        scope = find_function(tree, place.line - source.line + 1)
-        calls = (node for node in ast.walk(scope) if _is_clearing(node))
-        found.update(CodePlace(source.file, getattr(node, "lineno", 0) + source.line - 1) for node in calls)
+    for source, tree in iter_file_trees(trace, place.file):
+        calls = (node for node in ast.walk(find_function(tree, place.line)) if _is_clearing(node))
+        found.update(CodePlace(source.file, getattr(node, "lineno", 0)) for node in calls)
     return _get_only(found)
 
 
@@ -173,8 +172,7 @@ def find_function(tree: ast.AST, line: int) -> ast.AST:
 
 def is_in_forward(trace: TraceData, place: CodePlace) -> bool:
     """Return whether a line of the program is in a function that is called ``forward``."""
-    trees = iter_trees(trace, place.file)
-    scopes = (find_function(tree, place.line - source.line + 1) for source, tree in trees)
+    scopes = (find_function(tree, place.line) for _source, tree in iter_file_trees(trace, place.file))
     return any(getattr(scope, "name", "") == "forward" for scope in scopes)
 
 
@@ -211,13 +209,12 @@ def find_later_assignment(trace: TraceData, name: str, place: CodePlace) -> Code
     ``name`` is that of the variable, or of an attribute such as ``self.model``.
     """
     found: set[CodePlace] = set()
-    for source, tree in iter_trees(trace, place.file):
-        shift = source.line - 1
-        scope = find_function(tree, place.line - shift)
+    for source, tree in iter_file_trees(trace, place.file):
+        scope = find_function(tree, place.line)
         nodes = (node for node in ast.walk(scope) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
         own = (node for node in nodes if find_function(tree, node.lineno) is scope)
-        later = (node for node in own if node.lineno > place.line - shift and name in map(ast.unparse, node.targets))
-        found.update(CodePlace(source.file, node.lineno + shift) for node in later)
+        later = (node for node in own if node.lineno > place.line and name in map(ast.unparse, node.targets))
+        found.update(CodePlace(source.file, node.lineno) for node in later)
     return _get_only(found)
 
 
@@ -265,9 +262,9 @@ def find_freezing(trace: TraceData, *, during_training: bool) -> FreezingCode:
     ``during_training`` leaves out what runs only before the first pass. Beside code that sets a flag to False, what
     computes one is left out.
     """
-    execution, every = Execution(trace), enumerate(iter_trees(trace))
+    execution, every = Execution(trace), enumerate(iter_file_trees(trace))
     found = [
-        (index, node, CodePlace(source.file, node.lineno + source.line - 1))
+        (index, node, CodePlace(source.file, node.lineno))
         for index, (source, tree) in every
         for node in ast.walk(tree)
         if isinstance(node, (ast.Call, ast.Assign)) and _read_flag(node)
@@ -348,7 +345,7 @@ def _has_last_name(part: ast.expr, name: str) -> bool:
 def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outside_of: str = "") -> set[CodePlace]:
     """Return the lines of the wanted nodes, without those in functions of a name."""
     found: set[CodePlace] = set()
-    for source, tree in iter_trees(trace):
+    for source, tree in iter_file_trees(trace):
         nodes = list(ast.walk(tree))
         skipped = {
             id(inner)
@@ -357,17 +354,8 @@ def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outsi
             for inner in ast.walk(node)
         }
         wanted = (node for node in nodes if id(node) not in skipped and is_wanted(node))
-        lines = (getattr(node, "lineno", 0) + source.line - 1 for node in wanted)
-        found.update(CodePlace(source.file, line) for line in lines)
+        found.update(CodePlace(source.file, getattr(node, "lineno", 0)) for node in wanted)
     return found
-
-
-def _list_calls(trace: TraceData, file: str | None) -> Iterator[tuple[int, ast.Call]]:
-    """Yield each call in a file, and how far its line is shifted."""
-    for source, tree in iter_trees(trace, file):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                yield source.line - 1, node
 
 
 def _get_only(places: set[CodePlace]) -> CodePlace | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_file_trees
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
@@ -63,7 +63,7 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
 def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
     """Find code of a training such as ``p.grad.clamp(-1, 1)``, which makes a new tensor that nothing uses."""
     trace = facts.trace
-    for index, (source, tree) in enumerate(iter_trees(trace)) if facts.updates else ():
+    for index, (source, tree) in enumerate(iter_file_trees(trace)) if facts.updates else ():
         for call in _list_dropped(trace, tree, _list_starts(trace, index)) if ".grad." in source.text else ():
             assert isinstance(call.func, ast.Attribute)
             words = {"code": ast.unparse(call), "method": call.func.attr}
@@ -71,7 +71,7 @@ def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
             advice = _("Write {method}_(...), which edits it in place.").format(**words)
             step = facts.trace.updates[0].step
             finding = Finding(step, "rebound", sentence, "warning", certainty="likely", advice=advice)
-            yield put_line(finding, CodePlace(source.file, call.lineno + source.line - 1))
+            yield put_line(finding, CodePlace(source.file, call.lineno))
 
 
 def _list_dropped(trace: TraceData, tree: ast.Module, starts: list[int]) -> list[ast.Call]:
@@ -150,21 +150,20 @@ def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
 
     They lie in the functions that start passes, and in those that these call.
     """
-    for index, (source, tree) in enumerate(iter_trees(trace)):
+    for index, (source, tree) in enumerate(iter_file_trees(trace)):
         for scope in _list_scopes(tree, _list_starts(trace, index)) if ".grad" in source.text else ():
             nodes = list(ast.walk(scope))
             loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
             for node in nodes:
                 if isinstance(node, ast.Assign) and (name := _read_rebound(node)):
-                    place = CodePlace(source.file, node.lineno + source.line - 1)
+                    place = CodePlace(source.file, node.lineno)
                     is_lost = any(_is_lost(loop, node, name) for loop in loops)
                     yield _Rebinding(place, name, ast.unparse(node), is_lost, may_be_left_out(scope, node))
 
 
 def _list_starts(trace: TraceData, source: int) -> list[int]:
-    """List the lines of a text, counted from 1, that start passes."""
-    rows = (row for row in trace.lines if row.source == source and row.pass_id is not None)
-    return [row.line - trace.sources[source].line + 1 for row in rows]
+    """List the lines of a text that start passes."""
+    return [row.line for row in trace.lines if row.source == source and row.pass_id is not None]
 
 
 def _list_scopes(tree: ast.AST, lines: list[int]) -> list[ast.AST]:
