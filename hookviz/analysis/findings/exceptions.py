@@ -20,7 +20,7 @@ from hookviz.analysis.findings.parameters.cutting_code import get_last_name, ite
 from hookviz.analysis.findings.parameters.none_gradients import find_backward
 from hookviz.analysis.findings.parameters.places import PlaceFinder
 from hookviz.analysis.findings.parameters.program_functions import Region
-from hookviz.analysis.findings.training.program_calls import find_pass_line
+from hookviz.analysis.findings.training.program_calls import list_pass_lines
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
 from hookviz.analysis.findings.values.op_lines import find_op_line
 from hookviz.support.messages import N_, _, join_first, join_sentences
@@ -301,7 +301,8 @@ def _advise_after_walk(trace: TraceData, node: int, pass_id: int) -> str:
     step = _find_first_walk(trace, node, pass_id)
     if step is None or any(row.step > step for row in trace.updates):
         return _("Compute it anew in each round, and detach() what one round hands to the next.")
-    if find_pass_line(trace, pass_id) == find_pass_line(trace, trace.rows[step].pass_id):
+    lines = list_pass_lines(trace)
+    if lines.get(pass_id) == lines.get(trace.rows[step].pass_id):
         return _("Compute anew for each pass what both walk.")
     return _("Add up the losses and call backward() once, or keep the graph with retain_graph=True in the first.")
 
@@ -312,7 +313,7 @@ def _describe_first_walk(trace: TraceData, node: int, pass_id: int) -> str:
     if step is None:
         return ""
     earlier = trace.rows[step].pass_id
-    line = find_pass_line(trace, earlier)
+    line = list_pass_lines(trace).get(earlier)
     at = "" if line is None else _(" ({where})").format(where=line.where)
     text = _("Pass {number}{where} has walked this part of the graph before, and freed it.")
     return text.format(number=format_pass_number(trace, earlier), where=at)

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, reads_scale
-from hookviz.analysis.findings.training.program_calls import add_update_line, calls_step, find_pass_line
+from hookviz.analysis.findings.training.program_calls import add_update_line, calls_step
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
-from hookviz.support.source_code import read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.values import format_number
 
@@ -69,7 +68,7 @@ def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:
                 "Call scaler.scale(loss).backward(): scale() returns the scaled loss, and leaves the loss as it is."
             )
             finding = Finding(steps[0], "unscaled_loss", sentence, "warning", passes, advice=advice, certainty="likely")
-            yield put_line(finding, find_pass_line(facts.trace, passes[0]), "pass")
+            yield put_line(finding, facts.pass_lines.get(passes[0]), "pass")
 
 
 def _find_unscaled_passes(facts: TrainingFacts, optimizer: int, steps: Sequence[int]) -> tuple[int, ...]:
@@ -158,8 +157,7 @@ def _add_pass_line(facts: TrainingFacts, finding: Finding, idle: IdleOptimizer, 
         optimizer = facts.trace.rows[other.step].optimizer or 0
         cause = text.format(other=facts.describe_optimizers([optimizer]))
         return add_update_line(replace(finding, cause=cause), other)
-    made = next(row.made_at for row in facts.trace.groups if row.optimizer == idle.optimizer)
-    return put_line(finding, find_pass_line(facts.trace, pass_id) or read_place(made), "pass")
+    return put_line(finding, facts.pass_lines.get(pass_id) or facts.find_making(idle.optimizer), "pass")
 
 
 def _find_other_step(facts: TrainingFacts, idle: IdleOptimizer) -> UpdateRow | None:

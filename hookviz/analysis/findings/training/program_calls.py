@@ -40,10 +40,13 @@ def add_update_line(finding: Finding, row: UpdateRow) -> Finding:
     return put_line(finding, read_place(row.taken_at), "update")
 
 
-def find_pass_line(trace: TraceData, pass_id: int) -> CodePlace | None:
-    """Return the line that starts a pass; None if it is not known."""
-    row = next((one for one in reversed(trace.lines) if one.pass_id == pass_id), None)
-    return None if row is None else CodePlace(trace.sources[row.source].file, row.line)
+def list_pass_lines(trace: TraceData) -> dict[int, CodePlace]:
+    """Map passes to the lines that start them, where these are known."""
+    return {
+        row.pass_id: CodePlace(trace.sources[row.source].file, row.line)
+        for row in trace.lines
+        if row.pass_id is not None
+    }
 
 
 class RateSetter(NamedTuple):
@@ -139,7 +142,7 @@ def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
 
     In a loop it may also stand after the pass and run in the round before, or stand above a step above the pass.
     """
-    step, line = read_place(row.taken_at), find_pass_line(trace, trace.rows[row.step].pass_id)
+    step, line = read_place(row.taken_at), list_pass_lines(trace).get(trace.rows[row.step].pass_id)
     if step is None or line is None or line.file != step.file:
         return None
     found = {place.line for place in _find_lines(trace, _is_clearing) if place.file == step.file}

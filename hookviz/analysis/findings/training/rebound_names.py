@@ -108,12 +108,12 @@ def _list_still(facts: TrainingFacts) -> dict[str, list[int]]:
 
     Nothing is returned if a leaf with a gradient was changed, or if the numbers of all are unknown.
     """
-    names, still, values = facts.trace.lookup.leaf_names, {}, [facts.leaf_values(number) for number in facts.passes]
+    names, still, values = facts.trace.lookup.leaf_names, {}, facts.leaf_values.values()
     for node, name in names.items():
         found = [one[node] for one in values if node in one]
         if any(before != found[0] for before in found):
             return {}
-        if len(steps := facts.written_of(node)) > 1:
+        if len(steps := facts.written_of.get(node, [])) > 1:
             still[name] = steps
     is_known = any(value is not None for one in values for value in one.values())
     return still if is_known else {}
