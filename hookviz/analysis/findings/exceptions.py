@@ -276,7 +276,7 @@ def _describe_making(trace: TraceData, node: int) -> str:
     for call in iter_enclosing_calls(trace, trace.owners.get(node)):
         line = code.lines.get(call)
         if line is not None:
-            where = describe_place(code.file_of(line), line.line)
+            where = code.place_of(line).where
             return _("{op} was made by {on}, called at {where}.").format(op=name, on=trace.call(call), where=where)
     return ""
 

@@ -25,7 +25,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions, Region
 from hookviz.support.messages import _, join_first, join_sentences
-from hookviz.support.source_code import describe_place, split_place
+from hookviz.support.source_code import CodePlace, split_place
 from hookviz.trace import LineRow, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -129,16 +129,16 @@ class CallCode:
         """The line at which the last pass began, if it is known."""
         return next((row for row in reversed(self.trace.lines) if row.pass_id is not None), None)
 
-    def file_of(self, line: LineRow) -> str | None:
-        """Return the file of a line."""
-        return self.trace.sources[line.source].file
+    def place_of(self, line: LineRow) -> CodePlace:
+        """Return the place of a line."""
+        return CodePlace(self.trace.sources[line.source].file, line.line)
 
     def called_at(self, call: int) -> list[str]:
         """Return the sentence that says where a call was made, if that is known."""
         line = self.lines.get(call)
         if line is None:
             return []
-        where = describe_place(self.file_of(line), line.line)
+        where = self.place_of(line).where
         return [_("{on} was called at {where}.").format(on=self.trace.plain_call(call), where=where)]
 
     def read_after(
@@ -155,9 +155,8 @@ class CallCode:
         if not regions:
             return Reading()
         reading = self.read(regions)
-        lines = [self.lines[other] for other in others if other in self.lines]
-        used = {(self.file_of(row), row.line) for row in lines}
-        used -= set() if until is None else {(self.file_of(until), until.line)}
+        used = {self.place_of(self.lines[other]) for other in others if other in self.lines}
+        used -= set() if until is None else {self.place_of(until)}
         code = [one for one in reading.code if one.place not in used]
         code = [one for one in code if not one.text.startswith((f"{root}.", f"float({root}"))]
         code = [one for one in code if not self._is_about_parameter(one.text)]
@@ -203,11 +202,6 @@ class CallCode:
         around = (self.functions.find_around(line.source, line.line) for line in callers)
         forwards = (one for one in around if one is not None and one.name.endswith("forward"))
         return next(forwards, None) or self.functions.find_method(self.trace.modules[module].kind, "forward")
-
-    @property
-    def function_names(self) -> set[str]:
-        """How code calls the functions of the program."""
-        return self.functions.names
 
     @cached_property
     def functions(self) -> ProgramFunctions:

@@ -56,7 +56,7 @@ class CutNames:
         mode = self._trace.calls[call].mode
         switches = (self._switches.find(outer, mode) for outer in iter_enclosing_calls(self._trace, call))
         switch = next((one for one in switches if one is not None), None)
-        return _MODE_NAMES[mode] if switch is None else _name_with_line(_MODE_NAMES[mode], switch[0].line)
+        return _MODE_NAMES[mode] if switch is None else _name_with_line(_MODE_NAMES[mode], switch.place.line)
 
 
 def _name_with_line(name: str, line: int) -> str:

@@ -12,7 +12,6 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     Lines,
     find_innermost,
     get_last_name,
-    iter_file_trees,
     parse_row,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function
@@ -27,11 +26,9 @@ _BLOCKS = (ast.With, ast.AsyncWith)
 class Switch(NamedTuple):
     """A place where the graph is switched off."""
 
-    line: int
+    place: CodePlace
     function: str = ""
     """The generator that yields there; empty if the code in question lies inside it."""
-    owner: str = ""
-    """The class of the generator, if it is a method."""
 
 
 class GraphSwitches:
@@ -42,8 +39,8 @@ class GraphSwitches:
         self._leading: dict[Function, list[tuple[int, int]]] = {}
         """Function → source and line of each call that leads there."""
 
-    def find(self, call: int, mode: str) -> tuple[Switch, str | None] | None:
-        """Return what switched a mode on for a call, and its file: around its line, or a generator that it gets from.
+    def find(self, call: int, mode: str) -> Switch | None:
+        """Return what switched a mode on for a call: around its line, or a generator that it gets from.
 
         None if that is unclear, as where code around a function that leads to the line switches a mode on.
         """
@@ -52,7 +49,7 @@ class GraphSwitches:
             return None
         around = self._find_around(line.source, line.line, mode)
         if around is not None:
-            return around, self._sources[line.source].file
+            return Switch(self._code.place_of(line)._replace(line=around))
         yields = set() if self._is_unclear(call, mode) else set(self._list_yields(call, mode))
         return yields.pop() if len(yields) == 1 else None
 
@@ -83,30 +80,31 @@ class GraphSwitches:
         """Return whether code around a call of a function that leads to the line of ``call`` switches a mode on."""
         return any(self._find_around(*place, mode) is not None for place in self._list_lines(call)[1:])
 
-    def _find_around(self, source: int, line: int, mode: str) -> Switch | None:
+    def _find_around(self, source: int, line: int, mode: str) -> int | None:
         return find_switch(parse_row(self._sources[source]), line, mode)
 
-    def _list_yields(self, call: int, mode: str) -> Iterator[tuple[Switch, str | None]]:
-        """Yield the generators from which a loop or a ``with`` around the line of a call gets, with their files."""
+    def _list_yields(self, call: int, mode: str) -> Iterator[Switch]:
+        """Yield the generators from which a loop or a ``with`` around the line of a call gets."""
         places = [(parse_row(self._sources[source]), line) for source, line in self._list_lines(call)]
         givers = set(chain.from_iterable(_list_givers(tree, line) for tree, line in places))
-        for source, tree in iter_file_trees(self._code.trace):
-            for switch in _list_yields(tree, mode):
-                if not givers.isdisjoint({switch.function, switch.owner}):
-                    yield switch, source.file
+        for function in self._code.functions.every:
+            if not givers.isdisjoint({function.node.name, function.owner}):
+                file = self._sources[function.source].file
+                lines = _list_yields(function.node, mode)
+                yield from (Switch(CodePlace(file, line), function.node.name) for line in lines)
 
 
-def find_switch(tree: ast.AST, line: int, mode: str) -> Switch | None:
-    """Return what switches a mode on for a line of a text.
+def find_switch(tree: ast.AST, line: int, mode: str) -> int | None:
+    """Return the line that switches a mode on for a line of a text.
 
     >>> text = '''with torch.no_grad():
     ...     net(x)
     ... '''
     >>> find_switch(ast.parse(text), 2, "no_grad")
-    Switch(line=1, function='', owner='')
+    1
     """
     lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if _covers(node, line)]
-    return Switch(max(lines)) if lines else None
+    return max(lines, default=None)
 
 
 def _list_givers(tree: ast.AST, line: int) -> set[str]:
@@ -124,14 +122,10 @@ def _list_givers(tree: ast.AST, line: int) -> set[str]:
     return found
 
 
-def _list_yields(tree: ast.AST, mode: str) -> list[Switch]:
-    """List where generators of a text yield inside a mode: it stays on in the code that asks for the next value."""
-    nodes = list(ast.walk(tree))
-    owners = {id(part): node.name for node in nodes if isinstance(node, ast.ClassDef) for part in node.body}
+def _list_yields(function: ast.AST, mode: str) -> list[int]:
+    """List the lines where a generator yields inside a mode: it stays on in the code that asks for the next value."""
     return [
-        Switch(node.lineno, function.name, owners.get(id(function), ""))
-        for function in nodes
-        if isinstance(function, ast.FunctionDef)
+        node.lineno
         for statement in _list_switches(function, mode)
         if isinstance(statement, ast.With)
         for node in ast.walk(statement)

@@ -104,7 +104,7 @@ def _is_unnamed(code: CallCode, function: ast.AST, attribute: str) -> bool:
     nodes = list(ast.walk(function))
     if any(isinstance(node, ast.Attribute) and node.attr == attribute for node in nodes):
         return False
-    return all(ast.unparse(node.func) not in code.function_names for node in nodes if isinstance(node, ast.Call))
+    return all(ast.unparse(node.func) not in code.functions.names for node in nodes if isinstance(node, ast.Call))
 
 
 def _list_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, is_use: _IsUse) -> list[_Use]:

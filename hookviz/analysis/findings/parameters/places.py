@@ -108,23 +108,17 @@ class _BareCalls:
         outermost = list(around)[-1]
         sentence = _(_MODES[mode]).format(on=self.trace.plain_call(outermost))
         line, step = self._code.lines.get(outermost), self._flow.begin.get(outermost)
-        if line is None:
-            return self._switched_off(outermost, (), step) if mode == "no_grad" else Place(mode, sentence, step)
         called, found = self._code.called_at(outermost), self._switches.find(outermost, mode)
         if found is None and mode == "no_grad":
             return self._switched_off(outermost, called, step)
         if found is None:
-            place = Place(mode, join_sentences([sentence, *called]), step)
-            return (
-                place._replace(code=CodePlace(self._code.file_of(line), line.line)) if mode == "checkpoint" else place
-            )
-        switch, file = found
-        code = CodePlace(file, switch.line)
+            code = self._code.place_of(line) if line is not None and mode == "checkpoint" else None
+            return Place(mode, join_sentences([sentence, *called]), step, code)
+        code = found.place
         text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
-        more = text.format(function=switch.function, where=code.where) if switch.function else ""
+        more = text.format(function=found.function, where=code.where) if found.function else ""
         more = more or _("That mode is switched on at {where}.").format(where=code.where)
-        is_likely = bool(switch.function)
-        return Place(mode, join_sentences([sentence, *called, more]), step, code, is_likely)
+        return Place(mode, join_sentences([sentence, *called, more]), step, code, is_likely=bool(found.function))
 
     def _switched_off(self, call: int, called: Iterable[str], step: int | None) -> Place:
         """The place of a call for which code elsewhere had switched the graph off."""
@@ -225,20 +219,24 @@ class PlaceFinder:
         If it is cut at several places, this is the one nearest to the loss that the calls show. ``frozen``: whether the
         parameters in question did not require grad when the module was called.
         """
-        every = enumerate(self.trace.calls)
-        calls = [index for index, call in every if call.module == module and not call.transformed]
+        calls, came = self._list_calls(module)
         names = {"on": owner, "root": self._root}
         if module is None or not calls:
             return Place("uncalled", _("{on} was never called as a module.").format(**names), None)
         if frozen:
             text = _("They did not require grad when {on} was called, only later: the graph was made without them.")
             return Place("frozen", text.format(**names), self._flow.begin.get(calls[-1]))
-        came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
         if not came:
             step = self._flow.end.get(calls[-1], self._flow.begin.get(calls[-1]))
             return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), step)
         # What is called after the last pass is only evaluated.
         return self._find_among(self._flow.list_before_steps(came, owner), names)
+
+    def _list_calls(self, module: int | None) -> tuple[list[int], list[int]]:
+        """List the calls of a module, and those of them that came before the last pass."""
+        every = enumerate(self.trace.calls)
+        calls = [index for index, call in every if call.module == module and not call.transformed]
+        return calls, [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
 
     def find_missed_call(self, caller: int, attribute: str) -> Place | None:
         """Return the line of the forward of a module because of which it did not call one of its parts."""
@@ -308,10 +306,7 @@ class PlaceFinder:
 
     def weigh_cuts(self, place: Place, owner: str, module: int | None) -> Place:
         """Say that ops that cut may not be what counts, as ``weigh`` does, for the calls of a module."""
-        every = enumerate(self.trace.calls)
-        calls = [index for index, call in every if call.module == module and not call.transformed]
-        came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
-        counting = self._flow.list_before_steps(came, owner)
+        counting = self._flow.list_before_steps(self._list_calls(module)[1], owner)
         if counting and all(self.trace.calls[call].mode != "grad" for call in counting):
             return self._bare_calls.find(counting[-1])
         return self.weigh(place, counting) if counting else place

@@ -42,8 +42,9 @@ class ProgramFunctions:
         for index, source in enumerate(sources):
             for function in _list_functions(parse_row(source), index):
                 found.setdefault((source.file, function.lines.first), function)
-        self._functions = list(found.values())
-        names = {function.name for function in self._functions}
+        self.every = list(found.values())
+        """The functions, each once."""
+        names = {function.name for function in self.every}
         imported = (one for source in sources for one in _list_renamed(parse_row(source)))
         self._renamed = {new: name for new, name in imported if name in names and new not in names}
         """The name that an import gives to a function → its own."""
@@ -54,14 +55,14 @@ class ProgramFunctions:
         """Return the function that code calls by a name, such as ``f``, ``self.f`` or ``other.f``; None if unclear."""
         name = self._renamed.get(name, name)
         last = name.rpartition(".")[2]
-        found = [function for function in self._functions if function.name in (last, f"self.{last}")]
+        found = [function for function in self.every if function.name in (last, f"self.{last}")]
         exact = [function for function in found if function.name == name]
         found = exact if exact else found
         return found[0] if len(found) == 1 else None
 
     def find_method(self, owner: str, name: str) -> Function | None:
         """Return the method of a class; None if there are several classes with that name, or none."""
-        found = [one for one in self._functions if one.owner == owner and one.name == f"self.{name}"]
+        found = [one for one in self.every if one.owner == owner and one.name == f"self.{name}"]
         return found[0] if len(found) == 1 else None
 
     def find_called(self, call: ast.Call) -> Function | None:
@@ -70,7 +71,7 @@ class ProgramFunctions:
 
     def find_at(self, file: str | None, line: int | None) -> Function | None:
         """Return the function that begins at a line of a file."""
-        found = (one for one in self._functions if self._sources[one.source].file == file and one.lines.first == line)
+        found = (one for one in self.every if self._sources[one.source].file == file and one.lines.first == line)
         return next(found, None)
 
     def find_around(self, source: int, line: int) -> Function | None:
@@ -79,7 +80,7 @@ class ProgramFunctions:
         return max(around, key=lambda function: function.lines.first, default=None)
 
     def _list_around(self, file: str | None, line: int) -> list[Function]:
-        in_file = (function for function in self._functions if self._sources[function.source].file == file)
+        in_file = (function for function in self.every if self._sources[function.source].file == file)
         return [function for function in in_file if function.lines.contain(line)]
 
     def list_calls(self, source: int, lines: Lines, function: Function) -> list[int]:

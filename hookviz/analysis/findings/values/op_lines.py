@@ -111,7 +111,7 @@ def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterat
     The loop in which the pass begins runs once in a pass.
     """
     source, begins = code.trace.sources[region[0]], code.pass_line if outside else None
-    is_here = begins is not None and code.file_of(begins) == source.file
+    is_here = begins is not None and code.place_of(begins).file == source.file
     start = begins.line if begins is not None and is_here else 0
     for part, runs_once in _walk(parse_row(source), outside, start):
         line = getattr(part, "lineno", 0)
