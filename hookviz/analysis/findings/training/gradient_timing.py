@@ -103,10 +103,8 @@ class IdleOptimizer(NamedTuple):
     """An optimizer that took no step, although gradients of its parameters were written and cleared again."""
 
     optimizer: int
-    held: list[int]
-    """Its parameters."""
     cleared: list[int]
-    """Those whose gradients were written and cleared."""
+    """Its parameters whose gradients were written and cleared."""
     passes: set[int]
     """The passes that wrote these."""
 
@@ -125,7 +123,7 @@ def list_idle_optimizers(facts: TrainingFacts) -> Iterator[IdleOptimizer]:
         cleared = [number for number in held if facts.was_cleared(number)]
         if cleared and all(facts.is_finite(number) for number in held):
             passes = {each.pass_id for number in cleared for each in facts.accumulations(number)}
-            yield IdleOptimizer(optimizer, held, cleared, passes)
+            yield IdleOptimizer(optimizer, cleared, passes)
 
 
 def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
