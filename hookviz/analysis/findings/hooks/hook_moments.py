@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_file_trees, parse_row, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import (
+    find_function,
+    get_last_name,
+    iter_file_trees,
+    parse_row,
+    parse_source,
+)
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
-from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.support.source_code import CodePlace, read_place

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from hookviz.analysis.findings.parameters.cutting_code import (
     find_cutting_code,
+    find_function,
     find_innermost,
     get_last_name,
     iter_file_trees,
+    list_arguments,
     parse_source,
 )
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
-from hookviz.analysis.findings.training.program_calls import find_function, find_replacement, read_line
+from hookviz.analysis.findings.training.program_calls import find_replacement, read_line
 from hookviz.support.definitions import find_edited, is_value, list_returned
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import CodePlace, read_place
@@ -213,7 +215,7 @@ def _list_computing(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
         waiting += [] if is_building else [(source, child) for child in ast.iter_child_nodes(node)]
         parts = [node.left, node.right] if isinstance(node, ast.BinOp) else []
         if isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1:
-            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+            parts = list_arguments(node)
         used = [part for part in parts if isinstance(part, ast.Attribute) and part.attr in ("weight", "bias")]
         if used:
             yield CodePlace(source.file, used[0].lineno), ast.unparse(used[0])

@@ -118,16 +118,16 @@ def list_cutting_code(source: SourceRow, lines: Lines) -> list[CuttingCode]:
 
 def find_lines(tree: ast.AST, start: int, end: int | None) -> Lines:
     """Return the lines that may run between two lines, as far as the function around the first of them goes."""
-    function = find_innermost(tree, FUNCTIONS, start)
-    if end is None or function is not find_innermost(tree, FUNCTIONS, end):
-        ends = [getattr(node, "end_lineno", start) for node in ast.walk(tree if function is None else function)]
+    function = find_function(tree, start)
+    if end is None or function is not find_function(tree, end):
+        ends = [getattr(node, "end_lineno", start) for node in ast.walk(function)]
         return Lines(start, max(ends))
     loop = find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
     return Lines(start, end) if loop is None else Lines(loop.lineno, loop.end_lineno or start)
 
 
 def list_other_calls(
-    tree: ast.AST, lines: Lines, modules: Mapping[int, Collection[str]], defined: Container[str] = ()
+    tree: ast.AST, lines: Lines, modules: Mapping[int, Collection[str]], defined: Container[str]
 ) -> list[str]:
     """List the functions that some lines call and that may cut where they are defined.
 
@@ -249,6 +249,11 @@ def get_last_name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
+def list_arguments(call: ast.Call) -> list[ast.expr]:
+    """List what a call is given, by position and by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
 def uses_attribute(tree: ast.Module, name: str) -> bool:
     """Return whether code uses an attribute of anything; true of what could not be parsed. To assign it is no use.
 
@@ -322,6 +327,11 @@ def _has_only_constants(call: ast.Call) -> bool:
     """Whether a call makes something of constants alone, as ``torch.tensor([0.1, 1.0])`` does."""
     parts = [part for argument in call.args for part in ast.walk(argument)]
     return bool(parts) and not any(isinstance(part, (ast.Name, ast.Attribute, ast.Call)) for part in parts)
+
+
+def find_function(tree: ast.AST, line: int) -> ast.AST:
+    """Return the innermost function around a line of a text; the whole text if there is none."""
+    return find_innermost(tree, FUNCTIONS, line) or tree
 
 
 def find_innermost(tree: ast.AST, kinds: tuple[type[Statement], ...], first: int, last: int = 0) -> Statement | None:

@@ -72,8 +72,7 @@ def _computes_choices(function: ast.AST) -> bool:
 
 
 def _is_attribute(attribute: str, part: ast.expr) -> bool:
-    is_own = isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
-    return is_own and isinstance(part, ast.Attribute) and part.attr == attribute
+    return isinstance(part, ast.Attribute) and part.attr == attribute and ast.unparse(part.value) == "self"
 
 
 def find_missed_call(code: CallCode, caller: int, attribute: str) -> MissedCall | None:
@@ -159,5 +158,4 @@ def _find_in_expression(part: ast.AST, is_use: _IsUse, around: tuple[_Branch, ..
 def _calls_part(attribute: str, expression: ast.expr) -> bool:
     """Whether code calls ``self.attribute``: of an item of it, the index may be another one."""
     function = expression.func if isinstance(expression, ast.Call) else None
-    is_own = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
-    return is_own and isinstance(function, ast.Attribute) and function.attr == attribute
+    return isinstance(function, ast.Attribute) and function.attr == attribute and isinstance(function.value, ast.Name)

@@ -119,8 +119,9 @@ def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
 
     If several calls lead to the same line, the place is that of the last one, which is the nearest to the loss.
     """
-    cut = _group_by_cause(_find_rows(trace)) if trace.missing_rows else []
-    found = [*cut, *_group_by_cause(_find_rows_behind_none(NoneGradients(trace)))]
+    gradients = NoneGradients(trace)
+    behind_none = ((name, gradients.place(step)) for name, step in gradients.unreached.items() if step is not None)
+    found = [*(_group_by_cause(_find_rows(trace)) if trace.missing_rows else ()), *_group_by_cause(behind_none)]
     return [MissingGradient(tuple(names), place, advise_on_cut(trace, place)) for names, place in found]
 
 
@@ -131,7 +132,7 @@ def _group_by_cause(found: Iterable[tuple[str, Place]]) -> list[tuple[list[str],
     for name, place in found:
         cause = place if place.code is None else place.code
         names.setdefault(cause, []).append(name)
-        places[cause] = max(place, places.get(cause, place), key=_get_step)
+        places[cause] = max(place, places.get(cause, place), key=lambda one: -1 if one.step is None else one.step)
     return [(names[cause], place) for cause, place in places.items()]
 
 
@@ -213,15 +214,6 @@ def _place_row(finder: PlaceFinder, row: MissingRow) -> Place:
         return without_graph
     place = _place_of_cuts(finder.trace, row.cuts)
     return place if place.key != "op" else finder.weigh_cuts(place, row.owner, row.module)
-
-
-def _find_rows_behind_none(gradients: NoneGradients) -> Iterator[tuple[str, Place]]:
-    """Yield the names of parameters that are in the graph, behind a node that returned None, and that node."""
-    return ((name, gradients.place(step)) for name, step in gradients.unreached.items() if step is not None)
-
-
-def _get_step(place: Place) -> int:
-    return -1 if place.step is None else place.step
 
 
 def join_names(names: tuple[str, ...], many: str = N_("{count} parameters of {on}"), one: str = "{on}") -> str:

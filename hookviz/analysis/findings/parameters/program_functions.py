@@ -109,31 +109,19 @@ class ProgramFunctions:
     def list_receivers(self, source: int, lines: Lines, expression: str) -> Iterator[tuple[Function, str]]:
         """Yield each function that some lines call with an expression, and its parameter that receives it."""
         for call in iter_nodes(parse_row(self._sources[source]), lines):
-            if isinstance(call, ast.Call):
-                function = self.find(ast.unparse(call.func))
-                name = None if function is None else self._find_receiver(function, call, expression)
-                if function is not None and name is not None:
-                    yield function, name
-
-    def _find_receiver(self, function: Function, call: ast.Call, expression: str) -> str | None:
-        """Return the parameter of a function that a call gives an expression to."""
-        keyword = next((one.arg for one in call.keywords if ast.unparse(one.value) == expression), None)
-        position = next((at for at, one in enumerate(call.args) if ast.unparse(one) == expression), None)
-        if keyword is not None or position is None:
-            return keyword
-        names = _list_parameters(function)
-        return names[position] if position < len(names) else None
+            function = self.find(ast.unparse(call.func)) if isinstance(call, ast.Call) else None
+            if isinstance(call, ast.Call) and function is not None:
+                yield from ((function, name) for name, value in _list_given(function, call) if value == expression)
 
     def list_values_of(self, site: Site, expression: str) -> set[str]:
         """List what an expression may stand for: of a parameter, what calls of the function around a line give it."""
-        function = self.find_around(*site)
-        names = [] if function is None else _list_parameters(function)
-        found = set[str]()
-        for row in self._sources if expression in names else ():
+        function, found = self.find_around(*site), set[str]()
+        if function is None or expression not in _list_parameters(function):
+            return {expression}
+        for row in self._sources:
             for call in ast.walk(parse_row(row)):
                 if isinstance(call, ast.Call) and self.find_called(call) == function:
-                    pairs = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
-                    found.update(ast.unparse(value) for name, value in pairs if name == expression)
+                    found.update(value for name, value in _list_given(function, call) if name == expression)
         return found or {expression}
 
 
@@ -141,6 +129,15 @@ def _list_parameters(function: Function) -> list[str]:
     """List the parameters of a function, of a method without ``self``."""
     names = [one.arg for one in function.node.args.args]
     return names[1:] if function.owner else names
+
+
+def _list_given(function: Function, call: ast.Call) -> list[tuple[str, str]]:
+    """List the parameters of a function that a call names or fills in order, each with the code of what it is given."""
+    pairs = [
+        *zip(_list_parameters(function), call.args, strict=False),
+        *((one.arg, one.value) for one in call.keywords),
+    ]
+    return [(name, ast.unparse(value)) for name, value in pairs if name is not None]
 
 
 def _list_renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -5,11 +5,10 @@ import re
 from functools import cached_property, lru_cache
 
 from hookviz.analysis.findings.parameters.cutting_code import (
-    FUNCTIONS,
     KNOWN_CALLS,
     TENSOR_METHODS,
     Lines,
-    find_innermost,
+    find_function,
     get_last_name,
     parse_row,
 )
@@ -150,7 +149,7 @@ class Execution:
 
     def _may_be_left_out(self, source: int, node: ast.AST) -> bool:
         tree = parse_row(self._sources[source])
-        return may_be_left_out(find_innermost(tree, FUNCTIONS, _line_of(node)) or tree, node)
+        return may_be_left_out(find_function(tree, _line_of(node)), node)
 
     def _find_site(self, place: CodePlace | None) -> Site | None:
         """Return the source and the line of a place; None if its text is not known."""

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.parameters.call_code import CallCode
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_nodes, parse_row
+from hookviz.analysis.findings.parameters.cutting_code import find_function, get_last_name, iter_nodes, parse_row
 from hookviz.analysis.findings.parameters.program_functions import Region
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
-from hookviz.analysis.findings.training.program_calls import find_evaluation, find_function
+from hookviz.analysis.findings.training.program_calls import find_evaluation
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_first, pluralize
 from hookviz.support.source_code import CodePlace

@@ -2,13 +2,18 @@
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, get_last_name, iter_file_trees
+from hookviz.analysis.findings.parameters.cutting_code import (
+    find_function,
+    get_last_name,
+    iter_file_trees,
+    list_arguments,
+)
 from hookviz.analysis.findings.training.control_flow import Execution
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
@@ -54,7 +59,7 @@ class RateSetter(NamedTuple):
 
     place: CodePlace
     """The line that sets the rate, or makes the scheduler."""
-    is_scheduler: bool = False
+    is_scheduler: bool
 
 
 def find_rate_setter(trace: TraceData, optimizer: int) -> RateSetter | None:
@@ -66,21 +71,17 @@ def find_rate_setter(trace: TraceData, optimizer: int) -> RateSetter | None:
     place = _get_only(setters | makers)
     if place is None or (len(trace.optimizers) > 1 and place not in _list_makers_of(trace, optimizer)):
         return None
-    if not makers:
-        return RateSetter(place)
-    return RateSetter(place, is_scheduler=True)
+    return RateSetter(place, is_scheduler=bool(makers))
 
 
 def _list_makers_of(trace: TraceData, optimizer: int) -> set[CodePlace]:
     """List the lines that make a scheduler for an optimizer."""
-    name = trace.optimizers[optimizer].name.rpartition(".")[2]
-    return _find_lines(trace, lambda node: _makes_scheduler(node) and name in _list_arguments(node))
+    return _find_lines(trace, partial(_makes_scheduler_for, trace.optimizers[optimizer].name.rpartition(".")[2]))
 
 
-def _list_arguments(node: ast.AST) -> list[str]:
-    """List the last names of what a call is given."""
-    arguments = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, ast.Call) else []
-    return [get_last_name(one) for one in arguments]
+def _makes_scheduler_for(optimizer: str, node: ast.AST) -> bool:
+    given = list_arguments(node) if isinstance(node, ast.Call) else []
+    return _makes_scheduler(node) and optimizer in map(get_last_name, given)
 
 
 def _sets_rate(node: ast.AST) -> bool:
@@ -98,9 +99,14 @@ def _makes_scheduler(node: ast.AST) -> bool:
     return name.endswith(("LR", "Scheduler", "WarmRestarts")) or name == "ReduceLROnPlateau"
 
 
+def _calls(names: Container[str], node: ast.AST) -> bool:
+    """Return whether code calls a function or method with one of some names."""
+    return isinstance(node, ast.Call) and get_last_name(node.func) in names
+
+
 def find_optimizer_call(trace: TraceData, kind: str) -> CodePlace | None:
     """Return the only line that makes an optimizer of a class; None if there are several, or none."""
-    return _get_only(_find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) == kind))
+    return _get_only(_find_lines(trace, partial(_calls, (kind,))))
 
 
 def find_evaluation(trace: TraceData, module: str) -> CodePlace | None:
@@ -120,7 +126,7 @@ def _evaluates(model: str, others: set[str], node: ast.AST) -> bool:
     function = node.func if isinstance(node, ast.Call) else None
     if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute):
         return False
-    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    arguments = list_arguments(node)
     is_off = function.attr == "train" and [ast.dump(one) for one in arguments] == ["Constant(value=False)"]
     name = get_last_name(function.value)
     is_own = name == model or not (isinstance(function.value, ast.Attribute) or name in others)
@@ -153,8 +159,7 @@ def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
     return CodePlace(step.file, found.pop()) if len(found) == 1 else None
 
 
-def _is_clearing(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and get_last_name(node.func) == "zero_grad"
+_is_clearing = partial(_calls, ("zero_grad",))
 
 
 def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace | None:
@@ -166,11 +171,6 @@ def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace
         calls = (node for node in ast.walk(find_function(tree, place.line)) if _is_clearing(node))
         found.update(CodePlace(source.file, getattr(node, "lineno", 0)) for node in calls)
     return _get_only(found)
-
-
-def find_function(tree: ast.AST, line: int) -> ast.AST:
-    """Return the innermost function around a line of the text; the whole program if there is none."""
-    return find_innermost(tree, FUNCTIONS, line) or tree
 
 
 def is_in_forward(trace: TraceData, place: CodePlace) -> bool:
@@ -284,7 +284,7 @@ def _read_flag(node: ast.Call | ast.Assign) -> str:
     """Return the code of the value that code gives to ``requires_grad``; empty if it gives none, or True."""
     text = ""
     if isinstance(node, ast.Call) and get_last_name(node.func) == "requires_grad_":
-        values = [*node.args, *(one.value for one in node.keywords)]
+        values = list_arguments(node)
         text = ast.unparse(values[0]) if values and not _is_of_new_object(node.func) else ""
     elif isinstance(node, ast.Assign) and get_last_name(node.targets[0]) == "requires_grad":
         text = ast.unparse(node.value)
@@ -304,9 +304,7 @@ def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
 
 def find_initialisation(trace: TraceData) -> CodePlace | None:
     """Return the only line that draws weights anew, as ``nn.init.normal_(layer.weight)`` does."""
-    return _get_only(
-        _find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING)
-    )
+    return _get_only(_find_lines(trace, partial(_calls, _DRAWING)))
 
 
 def _zeroes(attribute: str, node: ast.AST) -> bool:

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_file_trees
+from hookviz.analysis.findings.parameters.cutting_code import find_function, get_last_name, iter_file_trees
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
-from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, pluralize
 from hookviz.support.source_code import CodePlace
