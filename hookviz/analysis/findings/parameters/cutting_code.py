@@ -196,7 +196,7 @@ def find_conversion(tree: ast.Module, line: int, sentence: str) -> ast.Call | No
     ['torch.tensor(x.detach().tolist())', 'np.asarray(x.detach())', None]
     """
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_conversion(node))
-    around = (call for call in calls if call.lineno <= line <= (call.end_lineno or 0))
+    around = (call for call in calls if covers(call, line))
     return next((call for call in around if any(ast.unparse(one) in sentence for one in _cutting_nodes(call))), None)
 
 
@@ -327,6 +327,11 @@ def _has_only_constants(call: ast.Call) -> bool:
     """Whether a call makes something of constants alone, as ``torch.tensor([0.1, 1.0])`` does."""
     parts = [part for argument in call.args for part in ast.walk(argument)]
     return bool(parts) and not any(isinstance(part, (ast.Name, ast.Attribute, ast.Call)) for part in parts)
+
+
+def covers(node: ast.expr | ast.stmt, line: int) -> bool:
+    """Return whether a line is one of those of a statement or an expression."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def find_function(tree: ast.AST, line: int) -> ast.AST:

@@ -10,6 +10,7 @@ from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.parameters.cutting_code import (
     FUNCTIONS,
     Lines,
+    covers,
     find_innermost,
     get_last_name,
     parse_row,
@@ -103,7 +104,7 @@ def find_switch(tree: ast.AST, line: int, mode: str) -> int | None:
     >>> find_switch(ast.parse(text), 2, "no_grad")
     1
     """
-    lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if _covers(node, line)]
+    lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if covers(node, line)]
     return max(lines, default=None)
 
 
@@ -118,7 +119,7 @@ def _list_givers(tree: ast.AST, line: int) -> set[str]:
     for node in nodes:
         parts = [node.iter] if isinstance(node, _LOOPS) else [item.context_expr for item in node.items]
         calls = (one for part in parts for one in ast.walk(part) if isinstance(one, ast.Call))
-        found |= {get_last_name(one.func) for one in calls} if _covers(node, line) else set()
+        found |= {get_last_name(one.func) for one in calls} if covers(node, line) else set()
     return found
 
 
@@ -170,7 +171,3 @@ def _line_of_switch(node: ast.With | ast.FunctionDef, mode: str) -> int:
 
 def _name(part: ast.expr) -> str:
     return get_last_name(part.func if isinstance(part, ast.Call) else part)
-
-
-def _covers(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)

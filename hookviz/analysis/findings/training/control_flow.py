@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from hookviz.analysis.findings.parameters.cutting_code import (
     KNOWN_CALLS,
     TENSOR_METHODS,
-    Lines,
+    covers,
     find_function,
     get_last_name,
     parse_row,
@@ -213,9 +213,9 @@ class Execution:
     def _list_loops(self, site: Site) -> list[int]:
         """List the first lines of the loops around a line in its function."""
         tree, function = parse_row(self._sources[site[0]]), self.functions.find_around(*site)
-        spans = (Lines(node.lineno, node.end_lineno or 0) for node in ast.walk(tree) if isinstance(node, LOOPS))
+        loops = (node for node in ast.walk(tree) if isinstance(node, LOOPS))
         start = 0 if function is None else function.lines.first
-        return [span.first for span in spans if start <= span.first and span.contain(site[1])]
+        return [loop.lineno for loop in loops if start <= loop.lineno and covers(loop, site[1])]
 
 
 def _line_of(node: ast.AST) -> int:

@@ -63,7 +63,7 @@ def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
     """Find code of a training such as ``p.grad.clamp(-1, 1)``, which makes a new tensor that nothing uses."""
     trace = facts.trace
     for index, (source, tree) in enumerate(iter_file_trees(trace)) if facts.updates else ():
-        for call in _list_dropped(trace, tree, _list_starts(trace, index)) if ".grad." in source.text else ():
+        for call in _list_dropped(trace, index, tree) if ".grad." in source.text else ():
             assert isinstance(call.func, ast.Attribute)
             words = {"code": ast.unparse(call), "method": call.func.attr}
             sentence = _("{code} makes a new tensor, which nothing uses: the gradient stays as it is.").format(**words)
@@ -73,10 +73,10 @@ def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
             yield put_line(finding, CodePlace(source.file, call.lineno))
 
 
-def _list_dropped(trace: TraceData, tree: ast.Module, starts: list[int]) -> list[ast.Call]:
+def _list_dropped(trace: TraceData, source: int, tree: ast.Module) -> list[ast.Call]:
     """List the calls that make a new tensor from the gradient of a leaf, and do nothing else."""
     shown, found = tree.body[-1:], dict[ast.Call, None]()  # a notebook shows the value of the last line of a cell
-    for scope in _list_scopes(tree, starts):
+    for scope in _list_scopes(trace, source, tree):
         leaves = {*trace.lookup.leaf_names.values(), *_list_loop_targets(scope)}
         for node in ast.walk(scope):
             call = node.value if isinstance(node, ast.Expr) and node not in shown else None
@@ -150,7 +150,7 @@ def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
     They lie in the functions that start passes, and in those that these call.
     """
     for index, (source, tree) in enumerate(iter_file_trees(trace)):
-        for scope in _list_scopes(tree, _list_starts(trace, index)) if ".grad" in source.text else ():
+        for scope in _list_scopes(trace, index, tree) if ".grad" in source.text else ():
             nodes = list(ast.walk(scope))
             loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
             for node in nodes:
@@ -160,14 +160,10 @@ def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
                     yield _Rebinding(place, name, ast.unparse(node), is_lost, may_be_left_out(scope, node))
 
 
-def _list_starts(trace: TraceData, source: int) -> list[int]:
-    """List the lines of a text that start passes."""
-    return [row.line for row in trace.lines if row.source == source and row.pass_id is not None]
-
-
-def _list_scopes(tree: ast.AST, lines: list[int]) -> list[ast.AST]:
-    """List the functions around some lines, and those of the same text that they call in any case."""
-    around = list(dict.fromkeys(find_function(tree, line) for line in lines))
+def _list_scopes(trace: TraceData, source: int, tree: ast.AST) -> list[ast.AST]:
+    """List the functions around the lines of a text that start passes, and those that they call in any case."""
+    starts = (row.line for row in trace.lines if row.source == source and row.pass_id is not None)
+    around = list(dict.fromkeys(find_function(tree, line) for line in starts))
     calls = ((scope, node) for scope in around for node in ast.walk(scope) if isinstance(node, ast.Call))
     called = {get_last_name(call.func) for scope, call in calls if not may_be_left_out(scope, call)}
     return around + [
