@@ -25,7 +25,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions, Region
 from hookviz.support.messages import _, join_first, join_sentences
-from hookviz.support.source_code import CodePlace, split_place
+from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import LineRow, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -183,7 +183,7 @@ class CallCode:
         if re.search(rf"\b{re.escape(expression)}\b", code.text):
             return True
         return any(
-            self.trace.sources[function.source].file == code.place.file
+            function.file == code.place.file
             and function.lines.contain(code.place.line)
             and re.search(rf"\b{re.escape(name)}\b", code.text)
             for function, name in self.functions.list_receivers(*region, expression)
@@ -193,12 +193,9 @@ class CallCode:
         """Return the forward of a module; None if it is unclear or was not recorded."""
         own = self.trace.modules[module].forward
         if own is not None:
-            return self.functions.find_at(*split_place(own))
-        calls = self.trace.calls
-        parents = {inner: calls[inner].parent for inner in self.lines}
-        callers = (
-            self.lines[inner] for inner, outer in parents.items() if outer is not None and calls[outer].module == module
-        )
+            return self.functions.find_at(read_place(own))
+        parents = ((self.trace.calls[call].parent, line) for call, line in self.lines.items())
+        callers = (line for call, line in parents if call is not None and self.trace.calls[call].module == module)
         around = (self.functions.find_around(line.source, line.line) for line in callers)
         forwards = (one for one in around if one is not None and one.name.endswith("forward"))
         return next(forwards, None) or self.functions.find_method(self.trace.modules[module].kind, "forward")

@@ -90,9 +90,8 @@ class GraphSwitches:
         givers = set(chain.from_iterable(_list_givers(tree, line) for tree, line in places))
         for function in self._code.functions.every:
             if not givers.isdisjoint({function.node.name, function.owner}):
-                file = self._sources[function.source].file
                 lines = _list_yields(function.node, mode)
-                yield from (Switch(CodePlace(file, line), function.node.name) for line in lines)
+                yield from (Switch(CodePlace(function.file, line), function.node.name) for line in lines)
 
 
 def find_switch(tree: ast.AST, line: int, mode: str) -> int | None:
@@ -114,13 +113,11 @@ def _list_givers(tree: ast.AST, line: int) -> set[str]:
     >>> _list_givers(ast.parse("for x in batches(net):\\n    net(x)"), 2)
     {'batches'}
     """
-    nodes = [node for node in ast.walk(tree) if isinstance(node, (*_LOOPS, *_BLOCKS))]
-    found = set[str]()
-    for node in nodes:
-        parts = [node.iter] if isinstance(node, _LOOPS) else [item.context_expr for item in node.items]
-        calls = (one for part in parts for one in ast.walk(part) if isinstance(one, ast.Call))
-        found |= {get_last_name(one.func) for one in calls} if covers(node, line) else set()
-    return found
+    parts = list[ast.expr]()
+    for node in ast.walk(tree):
+        if isinstance(node, (*_LOOPS, *_BLOCKS)) and covers(node, line):
+            parts += [node.iter] if isinstance(node, _LOOPS) else [item.context_expr for item in node.items]
+    return {get_last_name(one.func) for part in parts for one in ast.walk(part) if isinstance(one, ast.Call)}
 
 
 def _list_yields(function: ast.AST, mode: str) -> list[int]:

@@ -57,7 +57,7 @@ def find_missed_use(code: CallCode, module: int, attribute: str) -> MissedCall |
     if len(way) != 1 or not way[0].text or reading.code or _computes_choices(forward.node):
         return None
     [branch] = way
-    place = CodePlace(code.trace.sources[forward.source].file, branch.line)
+    place = CodePlace(forward.file, branch.line)
     text = _("In the forward of {class}, if {condition} ({where}) decides whether they are used.")
     names = {"class": code.trace.modules[module].kind, "condition": branch.text}
     return MissedCall(text.format(where=place.where, **names), place, bool(reading.other))
@@ -80,20 +80,18 @@ def find_missed_call(code: CallCode, caller: int, attribute: str) -> MissedCall 
     forward = code.find_forward(caller)
     if forward is None:
         return None
-    file = code.trace.sources[forward.source].file
     if _is_unnamed(code, forward.node, attribute):
-        start = CodePlace(file, forward.lines.first)
-        text = _("Its forward ({where}) does not name {name}.").format(where=start.where, name=attribute)
-        return MissedCall(text, start)
+        text = _("Its forward ({where}) does not name {name}.").format(where=forward.place.where, name=attribute)
+        return MissedCall(text, forward.place)
     found = _list_uses(forward.node, partial(_calls_part, attribute))
     if len(found) != 1 or any(branch.in_line for branch in found[0][1]):
         return None
     line, branches = found[0]
-    place = CodePlace(file, line)
+    place = CodePlace(forward.file, line)
     sentence = _("Its forward calls it at {where}, which did not run.").format(where=place.where)
     if len(branches) != 1 or not branches[0].text:
         return MissedCall(sentence, place)
-    place = CodePlace(file, branches[0].line)
+    place = CodePlace(forward.file, branches[0].line)
     more = _("What decides is if {condition} ({where}).").format(condition=branches[0].text, where=place.where)
     return MissedCall(join_sentences([sentence, more]), place)
 

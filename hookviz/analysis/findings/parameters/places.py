@@ -263,8 +263,7 @@ class PlaceFinder:
         reading = self._code.read([forward.region])
         if not may_use(self._code, forward, attribute):
             text = _("The forward of {class} does not name {name}.").format(**{"class": kind, "name": attribute})
-            start = CodePlace(self.trace.sources[forward.source].file, forward.lines.first)
-            return Place("unnamed", join_sentences([place.sentence, text]), place.step, start)
+            return Place("unnamed", join_sentences([place.sentence, text]), place.step, forward.place)
         code = [one for one in reading.code if self._code.is_about(one, forward.region, f"self.{attribute}")]
         if code:
             return _make_place("within", place.sentence, place.step, reading._replace(code=code))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, iter_nodes, parse_row
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import SourceRow
 
 Site = tuple[int, int]
@@ -17,6 +18,7 @@ Region = tuple[int, Lines]
 class Function(NamedTuple):
     """A function of the program."""
 
+    file: str | None
     source: int
     """The index of the source that has its text."""
     name: str
@@ -26,6 +28,11 @@ class Function(NamedTuple):
     lines: Lines
     """With its decorators."""
     node: ast.FunctionDef | ast.AsyncFunctionDef
+
+    @property
+    def place(self) -> CodePlace:
+        """Its first line."""
+        return CodePlace(self.file, self.lines.first)
 
     @property
     def region(self) -> Region:
@@ -38,10 +45,10 @@ class ProgramFunctions:
 
     def __init__(self, sources: Sequence[SourceRow]) -> None:
         self._sources = sources
-        found: dict[tuple[str | None, int], Function] = {}
+        found: dict[CodePlace, Function] = {}
         for index, source in enumerate(sources):
-            for function in _list_functions(parse_row(source), index):
-                found.setdefault((source.file, function.lines.first), function)
+            for function in _list_functions(source, index):
+                found.setdefault(function.place, function)
         self.every = list(found.values())
         """The functions, each once."""
         names = {function.name for function in self.every}
@@ -69,10 +76,9 @@ class ProgramFunctions:
         """Return the function that a call runs, of a class its ``__init__``; None if unclear."""
         return self.find(ast.unparse(call.func)) or self.find_method(get_last_name(call.func), "__init__")
 
-    def find_at(self, file: str | None, line: int | None) -> Function | None:
-        """Return the function that begins at a line of a file."""
-        found = (one for one in self.every if self._sources[one.source].file == file and one.lines.first == line)
-        return next(found, None)
+    def find_at(self, place: CodePlace | None) -> Function | None:
+        """Return the function that begins at a line."""
+        return next((one for one in self.every if one.place == place), None)
 
     def find_around(self, source: int, line: int) -> Function | None:
         """Return the innermost function around a line of a source."""
@@ -80,8 +86,7 @@ class ProgramFunctions:
         return max(around, key=lambda function: function.lines.first, default=None)
 
     def _list_around(self, file: str | None, line: int) -> list[Function]:
-        in_file = (function for function in self.every if self._sources[function.source].file == file)
-        return [function for function in in_file if function.lines.contain(line)]
+        return [function for function in self.every if function.file == file and function.lines.contain(line)]
 
     def list_calls(self, source: int, lines: Lines, function: Function) -> list[int]:
         """Return which of some lines of a source call a function by its name; an ``__init__`` by that of its class."""
@@ -146,7 +151,8 @@ def _list_renamed(tree: ast.Module) -> Iterator[tuple[str, str]]:
     return ((one.asname, one.name) for node in imports for one in node.names if one.asname is not None)
 
 
-def _list_functions(tree: ast.Module, source: int) -> Iterator[Function]:
+def _list_functions(source: SourceRow, index: int) -> Iterator[Function]:
+    tree = parse_row(source)
     methods = {
         id(node): owner.name for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for node in owner.body
     }
@@ -154,4 +160,4 @@ def _list_functions(tree: ast.Module, source: int) -> Iterator[Function]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             lines, owner = Lines(first, node.end_lineno or node.lineno), methods.get(id(node), "")
-            yield Function(source, f"self.{node.name}" if owner else node.name, owner, lines, node)
+            yield Function(source.file, index, f"self.{node.name}" if owner else node.name, owner, lines, node)
