@@ -104,9 +104,9 @@ class Execution:
         self._trace, self._sources = trace, trace.sources
         self.functions = ProgramFunctions(trace.sources)
 
-    def has_run(self, source: int, node: ast.AST) -> bool:
+    def has_run(self, source: int, node: ast.expr | ast.stmt) -> bool:
         """Whether a part of a source ran for sure; after an exception it may not have."""
-        function = self.functions.find_around(source, _line_of(node))
+        function = self.functions.find_around(source, node.lineno)
         row = self._sources[source]
         has_begun = row.whole and "__name__" not in row.text if function is None else function in self._ran
         has_ended = not self._trace.lookup.steps_of_kinds("exception")
@@ -147,9 +147,9 @@ class Execution:
         found = (self.functions.find_called(call) for call in own)
         return list(dict.fromkeys(called for called in found if called is not None))
 
-    def _may_be_left_out(self, source: int, node: ast.AST) -> bool:
+    def _may_be_left_out(self, source: int, node: ast.expr | ast.stmt) -> bool:
         tree = parse_row(self._sources[source])
-        return may_be_left_out(find_function(tree, _line_of(node)), node)
+        return may_be_left_out(find_function(tree, node.lineno), node)
 
     def _find_site(self, place: CodePlace | None) -> Site | None:
         """Return the source and the line of a place; None if its text is not known."""
@@ -216,10 +216,6 @@ class Execution:
         loops = (node for node in ast.walk(tree) if isinstance(node, LOOPS))
         start = 0 if function is None else function.lines.first
         return [loop.lineno for loop in loops if start <= loop.lineno and covers(loop, site[1])]
-
-
-def _line_of(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
 
 
 def _may_be_of_torch(call: ast.Call) -> bool:
