@@ -15,11 +15,12 @@ from hookviz.analysis.findings.hooks.program_text import (
 )
 from hookviz.analysis.findings.hooks.silent_hooks import list_silent_hooks
 from hookviz.analysis.findings.ops import PARTS, VIEWS
-from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, parse_source
+from hookviz.analysis.findings.parameters.call_code import CallCode
+from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_nodes, parse_row
 from hookviz.analysis.findings.parameters.none_gradients import find_backward
 from hookviz.analysis.findings.parameters.places import PlaceFinder
-from hookviz.analysis.findings.training.program_calls import find_pass_line
+from hookviz.analysis.findings.parameters.program_functions import Region
+from hookviz.analysis.findings.training.program_calls import list_pass_lines
 from hookviz.analysis.findings.training.rebound_names import explain_rebinding
 from hookviz.analysis.findings.values.op_lines import find_op_line, list_regions
 from hookviz.support.messages import N_, _, join_first, join_sentences
@@ -274,7 +275,7 @@ def _describe_making(trace: TraceData, node: int) -> str:
     for call in iter_enclosing_calls(trace, trace.owners.get(node)):
         line = code.lines.get(call)
         if line is not None:
-            where = describe_place(code.file_of(line), line.line)
+            where = code.place_of(line).where
             return _("{op} was made by {on}, called at {where}.").format(op=name, on=trace.call(call), where=where)
     return ""
 
@@ -299,7 +300,8 @@ def _advise_after_walk(trace: TraceData, node: int, pass_id: int) -> str:
     step = _find_first_walk(trace, node, pass_id)
     if step is None or any(row.step > step for row in trace.updates):
         return _("Compute it anew in each round, and detach() what one round hands to the next.")
-    if find_pass_line(trace, pass_id) == find_pass_line(trace, trace.rows[step].pass_id):
+    lines = list_pass_lines(trace)
+    if lines.get(pass_id) == lines.get(trace.rows[step].pass_id):
         return _("Compute anew for each pass what both walk.")
     return _("Add up the losses and call backward() once, or keep the graph with retain_graph=True in the first.")
 
@@ -310,7 +312,7 @@ def _describe_first_walk(trace: TraceData, node: int, pass_id: int) -> str:
     if step is None:
         return ""
     earlier = trace.rows[step].pass_id
-    line = find_pass_line(trace, earlier)
+    line = list_pass_lines(trace).get(earlier)
     at = "" if line is None else _(" ({where})").format(where=line.where)
     text = _("Pass {number}{where} has walked this part of the graph before, and freed it.")
     return text.format(number=format_pass_number(trace, earlier), where=at)
@@ -380,10 +382,9 @@ def _describe_editing_code(trace: TraceData, node: int) -> str:
 def _list_edits(trace: TraceData, region: Region) -> Iterator[tuple[str, int, str]]:
     """Yield file, line and text of the code in some lines that edits tensors in place."""
     source = trace.sources[region[0]]
-    tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    for part in ast.walk(tree):
-        if lines.first <= getattr(part, "lineno", 0) <= lines.last and _edits(part):
-            yield source.file or "", part.lineno + source.line - 1, ast.unparse(part)  # type: ignore[attr-defined]
+    for part in iter_nodes(parse_row(source), region[1]):
+        if _edits(part):
+            yield source.file or "", part.lineno, ast.unparse(part)
 
 
 def _edits(part: ast.AST) -> bool:

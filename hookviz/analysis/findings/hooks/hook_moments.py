@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_argument_names
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
+from hookviz.analysis.findings.parameters.cutting_code import (
+    find_function,
+    get_last_name,
+    iter_file_trees,
+    parse_row,
+    parse_source,
+)
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
-from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.support.source_code import CodePlace, read_place
@@ -59,8 +64,8 @@ def _find_grad(trace: TraceData, index: int) -> ast.Attribute | None:
     """Return where a function reads the ``.grad`` of the variable that it was registered on, if it writes none."""
     hook, place = trace.hook(index), read_place(trace.hook_rows[index].registered_at)
     tree, owners = parse_source(hook.source or ""), {hook.on}
-    for source, one in iter_trees(trace, place.file) if place is not None else ():
-        owners |= set(_list_registered(one, place.line - source.line + 1))  # type: ignore[union-attr]
+    for _source, one in iter_file_trees(trace, place.file) if place is not None else ():
+        owners |= set(_list_registered(one, place.line))  # type: ignore[union-attr]
     grads = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "grad"]
     if any(isinstance(node.ctx, ast.Store) for node in grads):
         return None
@@ -94,18 +99,17 @@ def _find_later_edit(trace: TraceData, index: int, step: int) -> Finding | None:
 
 def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | None:
     """Return variable, code and line of the first edit of what a line registers a hook on, in the same function."""
-    for source, tree in iter_trees(trace, place.file):
-        line = place.line - source.line + 1
-        scope = find_function(tree, line)
-        name = next(_list_registered(scope, line), "")
+    for _source, tree in iter_file_trees(trace, place.file):
+        scope = find_function(tree, place.line)
+        name = next(_list_registered(scope, place.line), "")
         if not name:
             continue
         for node in ast.walk(scope):
-            if not isinstance(node, (ast.stmt, ast.expr)) or node.lineno <= line:
+            if not isinstance(node, (ast.stmt, ast.expr)) or node.lineno <= place.line:
                 continue
             edited = find_edited(node)
-            if isinstance(edited, ast.Name) and edited.id == name and _comes_next(scope, name, line, node):
-                return name, ast.unparse(node), node.lineno + source.line - 1
+            if isinstance(edited, ast.Name) and edited.id == name and _comes_next(scope, name, place.line, node):
+                return name, ast.unparse(node), node.lineno
     return None
 
 
@@ -165,11 +169,10 @@ def _list_loop_variables(trace: TraceData, hook: Hook) -> list[str]:
 
 
 def _read_variables(source: SourceRow, hook: Hook) -> list[str]:
-    tree = parse_source(source.text)
-    line = (hook.line or 0) - source.line + 1
+    tree = parse_row(source)
     kinds = (ast.Lambda,) if hook.source_.is_lambda else (ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
-    found = [node for node in nodes if _begins_at(node, line)]
+    found = [node for node in nodes if _begins_at(node, hook.line or 0)]
     if len(found) != 1:
         return []
     around = path_to(tree, found[0])

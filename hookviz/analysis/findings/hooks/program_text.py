@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from hookviz.analysis.findings.parameters.cutting_code import (
     find_cutting_code,
+    find_function,
     find_innermost,
     get_last_name,
-    iter_trees,
+    iter_file_trees,
+    list_arguments,
     parse_source,
 )
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
-from hookviz.analysis.findings.training.program_calls import find_function, find_replacement, read_line
+from hookviz.analysis.findings.training.program_calls import find_replacement, read_line
 from hookviz.support.definitions import find_edited, is_value, list_returned
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import CodePlace, read_place
@@ -80,13 +82,13 @@ class _Forward:
 
 def _list_forwards(trace: TraceData) -> Iterator[_Forward]:
     """Yield each use of a ``forward``, other than that of a base class."""
-    for source, tree in iter_trees(trace):
+    for source, tree in iter_file_trees(trace):
         nodes = list(ast.walk(tree))
         called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
             is_read = isinstance(node, ast.Attribute) and node.attr == "forward" and isinstance(node.ctx, ast.Load)
             if is_read and isinstance(node, ast.Attribute) and "super" not in ast.unparse(node.value):
-                place = CodePlace(source.file, node.lineno + source.line - 1)
+                place = CodePlace(source.file, node.lineno)
                 yield _Forward(place, node.value, find_function(tree, node.lineno), id(node) in called)
 
 
@@ -133,10 +135,10 @@ def describe_copying(trace: TraceData, original: str, used: Iterable[str]) -> st
     own = {*list_outer_paths(original), original} - {"self"}
     names = set(map(_get_last_name, own))
     others = {path for other in used for path in (*list_outer_paths(other), other)} - own
-    for index, (source, tree) in enumerate(iter_trees(trace)):
+    for index, (source, tree) in enumerate(iter_file_trees(trace)):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and get_last_name(node.func) == "deepcopy" and node.args:
-                place = CodePlace(source.file, node.lineno + source.line - 1)
+                place = CodePlace(source.file, node.lineno)
                 given = functions.list_values_of((index, place.line), ast.unparse(node.args[0]))
                 if any(_get_last_name(value) in names and value not in others for value in given):
                     found.append(f"{ast.unparse(node)} ({place.where})")
@@ -156,13 +158,12 @@ def find_cut_of_variable(trace: TraceData, hook: UnfiredRow) -> Place | None:
     if len(lines) != 1:
         return None
     index, line = lines.pop()
-    source = trace.sources[index]
-    code = find_cutting_code(source.text, source.line, registered.line, line)
+    code = find_cutting_code(trace.sources[index], registered.line, line)
     named = [one for one in code if re.search(rf"\b{hook.on}\b", one.text)]
     if len(named) != 1:
         return None
     sentence = _("The only code up to there that can cut {on} off: {code} ({where}).")
-    place = registered._replace(line=named[0].line)
+    place = named[0].place
     return Place(VARIABLE, sentence.format(on=hook.on, code=named[0].text, where=place.where), None, place)
 
 
@@ -171,10 +172,9 @@ def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
     registered = read_place(hook.registered_at)
     if registered is None:
         return None
-    for source, tree in iter_trees(trace, registered.file):
+    for _source, tree in iter_file_trees(trace, registered.file):
         for node in ast.walk(tree):
-            line = node.lineno + source.line - 1 if isinstance(node, ast.Call) else None
-            if not isinstance(node, ast.Call) or line != registered.line or not _registers(node):
+            if not isinstance(node, ast.Call) or node.lineno != registered.line or not _registers(node):
                 continue
             assert isinstance(node.func, ast.Attribute)
             owner = ast.unparse(node.func.value)
@@ -196,11 +196,9 @@ def _is_of_other_class(trace: TraceData, owner: str, one: CodePlace, other: Code
 
 def _find_class(trace: TraceData, place: CodePlace) -> int | None:
     """Return the first line of the innermost class around a line; None if there is none."""
-    for source, tree in iter_trees(trace, place.file):
-        around = find_innermost(tree, (ast.ClassDef,), place.line - source.line + 1)
-        if around is not None:
-            return around.lineno + source.line - 1
-    return None
+    trees = (tree for _source, tree in iter_file_trees(trace, place.file))
+    around = (find_innermost(tree, (ast.ClassDef,), place.line) for tree in trees)
+    return next((one.lineno for one in around if one is not None), None)
 
 
 def _registers(call: ast.Call) -> bool:
@@ -210,17 +208,17 @@ def _registers(call: ast.Call) -> bool:
 
 def _list_computing(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
     """Yield line and text of each weight and bias with which code outside of an ``__init__`` computes something."""
-    waiting: list[tuple[SourceRow, ast.AST]] = list(iter_trees(trace))
+    waiting: list[tuple[SourceRow, ast.AST]] = list(iter_file_trees(trace))
     while waiting:
         source, node = waiting.pop()
         is_building = isinstance(node, ast.FunctionDef) and node.name == "__init__"
         waiting += [] if is_building else [(source, child) for child in ast.iter_child_nodes(node)]
         parts = [node.left, node.right] if isinstance(node, ast.BinOp) else []
         if isinstance(node, ast.Call) and len(node.args) + len(node.keywords) > 1:
-            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+            parts = list_arguments(node)
         used = [part for part in parts if isinstance(part, ast.Attribute) and part.attr in ("weight", "bias")]
         if used:
-            yield CodePlace(source.file, used[0].lineno + source.line - 1), ast.unparse(used[0])
+            yield CodePlace(source.file, used[0].lineno), ast.unparse(used[0])
 
 
 def find_edit_in_place(hook: Hook) -> int | None:

@@ -16,23 +16,18 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     find_innermost,
     find_lines,
     get_last_name,
+    iter_nodes,
     list_cutting_code,
     list_other_calls,
-    parse_source,
+    parse_row,
     reaches_unnamed,
     uses_attribute,
 )
-from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions
+from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions, Region
 from hookviz.support.messages import _, join_first, join_sentences
-from hookviz.support.source_code import describe_place, split_place
-from hookviz.trace import LineRow, TraceData
+from hookviz.support.source_code import CodePlace, read_place
+from hookviz.trace import LineRow, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
-
-FileCode = tuple[str | None, CuttingCode]
-"""A file, and a piece of code in it that can cut."""
-Region = tuple[int, Lines]
-"""The index of a source, and some lines of it."""
-
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 """Statements that contain no others."""
@@ -41,7 +36,7 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 class Reading(NamedTuple):
     """What was found in code that may cut."""
 
-    code: Sequence[FileCode] = ()
+    code: Sequence[CuttingCode] = ()
     other: str = ""
     """A function that the code calls and whose text was not recorded; empty if there is none."""
 
@@ -69,9 +64,8 @@ class _RecordedLines:
 
     def rules_out(self, source: int, piece: CuttingCode) -> bool:
         """Return whether a piece of code is known not to have run: an op in it, or a call before it, was not seen."""
-        row = self._trace.sources[source]
-        tree, line = parse_source(row.text), piece.line - row.line + 1
-        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr) and node.lineno == line)
+        tree, line = parse_row(self._trace.sources[source]), piece.place.line
+        nodes = (node for node in iter_nodes(tree, Lines(line, line)) if isinstance(node, ast.expr))
         node = next((node for node in nodes if ast.unparse(node) == piece.text), None)
         if node is None or not self._is_whole:
             return False
@@ -79,21 +73,21 @@ class _RecordedLines:
 
     def _lacks_op(self, source: int, node: ast.expr) -> bool:
         """Return whether code would run a method that is followed, and no line of it did."""
-        parts, first = list(ast.walk(node)), self._trace.sources[source].line - 1
-        methods = (part.func for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute))
-        is_seen = any((source, first + line) in self._op_lines for line in _list_lines(node))
+        calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+        methods = (call.func for call in calls if isinstance(call.func, ast.Attribute))
+        is_seen = any((source, line) in self._op_lines for line in _list_lines(node))
         is_followed = self._follows_ops and any(method.attr in FOLLOWED_METHODS for method in methods)
         return is_followed and not is_seen and not _may_skip(node)
 
     def _lacks_call(self, source: int, tree: ast.Module, node: ast.expr) -> bool:
         """Return whether a module call did not run that comes before code, or around it, in a branch of an ``if``."""
-        modules, shift = self.modules.get(source, {}), self._trace.sources[source].line - 1
+        modules = self.modules.get(source, {})
         function = find_innermost(tree, FUNCTIONS, node.lineno)
         calls = [] if function is None else [part for part in ast.walk(function) if isinstance(part, ast.Call)]
 
         def has_run(part: ast.stmt | ast.expr, call: ast.Call) -> bool:
             name = get_last_name(call.func)
-            return any(name in modules.get(line + shift, ()) for line in _list_lines(part))
+            return any(name in modules.get(line, ()) for line in _list_lines(part))
 
         made = {ast.unparse(call.func) for call in calls if has_run(call, call)}
         for statement in [] if function is None or not made else _list_before(function, node):
@@ -135,16 +129,16 @@ class CallCode:
         """The line at which the last pass began, if it is known."""
         return next((row for row in reversed(self.trace.lines) if row.pass_id is not None), None)
 
-    def file_of(self, line: LineRow) -> str | None:
-        """Return the file of a line."""
-        return self.trace.sources[line.source].file
+    def place_of(self, line: LineRow) -> CodePlace:
+        """Return the place of a line."""
+        return CodePlace(self.trace.sources[line.source].file, line.line)
 
     def called_at(self, call: int) -> list[str]:
         """Return the sentence that says where a call was made, if that is known."""
         line = self.lines.get(call)
         if line is None:
             return []
-        where = describe_place(self.file_of(line), line.line)
+        where = self.place_of(line).where
         return [_("{on} was called at {where}.").format(on=self.trace.plain_call(call), where=where)]
 
     def read_after(
@@ -161,12 +155,11 @@ class CallCode:
         if not regions:
             return Reading()
         reading = self.read(regions)
-        lines = [self.lines[other] for other in others if other in self.lines]
-        used = {(self.file_of(row), row.line) for row in lines}
-        used -= set() if until is None else {(self.file_of(until), until.line)}
-        code = [(file, one) for file, one in reading.code if (file, one.line) not in used]
-        code = [(file, one) for file, one in code if not one.text.startswith((f"{root}.", f"float({root}"))]
-        code = [(file, one) for file, one in code if not self._is_about_parameter(one.text)]
+        used = {self.place_of(self.lines[other]) for other in others if other in self.lines}
+        used -= set() if until is None else {self.place_of(until)}
+        code = [one for one in reading.code if one.place not in used]
+        code = [one for one in code if not one.text.startswith((f"{root}.", f"float({root}"))]
+        code = [one for one in code if not self._is_about_parameter(one.text)]
         return reading._replace(code=[*code, *self._list_in_hooks(path)])
 
     def _is_about_parameter(self, text: str) -> bool:
@@ -183,40 +176,29 @@ class CallCode:
     def read_inside(self, call: int) -> Reading:
         """Read the code of the forward of a call."""
         forward = self.find_forward(self.trace.calls[call].module)
-        return Reading() if forward is None else self.read([forward])
+        return Reading() if forward is None else self.read([forward.region])
 
-    def is_about(self, code: FileCode, region: Region, expression: str) -> bool:
+    def is_about(self, code: CuttingCode, region: Region, expression: str) -> bool:
         """Return whether code uses an expression of some lines, itself or as an argument of a function."""
-        file, piece = code
-        if re.search(rf"\b{re.escape(expression)}\b", piece.text):
+        if re.search(rf"\b{re.escape(expression)}\b", code.text):
             return True
         return any(
-            self.trace.sources[function.source].file == file
-            and function.lines.first <= piece.line <= function.lines.last
-            and re.search(rf"\b{re.escape(name)}\b", piece.text)
+            function.file == code.place.file
+            and function.lines.contain(code.place.line)
+            and re.search(rf"\b{re.escape(name)}\b", code.text)
             for function, name in self.functions.list_receivers(*region, expression)
         )
 
-    def find_forward(self, module: int) -> Region | None:
-        """Return the lines of the forward of a module; None if they are unclear or were not recorded."""
+    def find_forward(self, module: int) -> Function | None:
+        """Return the forward of a module; None if it is unclear or was not recorded."""
         own = self.trace.modules[module].forward
         if own is not None:
-            function = self.functions.find_at(*split_place(own))
-            return None if function is None else (function.source, function.lines)
-        calls = self.trace.calls
-        parents = {inner: calls[inner].parent for inner in self.lines}
-        callers = (
-            self.lines[inner] for inner, outer in parents.items() if outer is not None and calls[outer].module == module
-        )
+            return self.functions.find_at(read_place(own))
+        parents = ((self.trace.calls[call].parent, line) for call, line in self.lines.items())
+        callers = (line for call, line in parents if call is not None and self.trace.calls[call].module == module)
         around = (self.functions.find_around(line.source, line.line) for line in callers)
         forwards = (one for one in around if one is not None and one.name.endswith("forward"))
-        forward = next(forwards, None) or self.functions.find_method(self.trace.modules[module].kind, "forward")
-        return None if forward is None else (forward.source, forward.lines)
-
-    @property
-    def function_names(self) -> set[str]:
-        """How code calls the functions of the program."""
-        return self.functions.names
+        return next(forwards, None) or self.functions.find_method(self.trace.modules[module].kind, "forward")
 
     @cached_property
     def functions(self) -> ProgramFunctions:
@@ -231,9 +213,9 @@ class CallCode:
         inner = self.functions.find_around(until.source, until.line)
         for position, start in enumerate(starts):
             if start.source == until.source and self.functions.find_around(start.source, start.line) == inner:
-                row = self.trace.sources[start.source]
                 passed = [self._rest_of(one) for one in starts[:position]]
-                return [*passed, (start.source, find_lines(row.text, row.line, start.line, until.line))]
+                tree = parse_row(self.trace.sources[start.source])
+                return [*passed, (start.source, find_lines(tree, start.line, until.line))]
         return self._find_regions_by_name(starts[0], until, inner) if starts else []
 
     def _find_rest(self, call: int, start: LineRow) -> list[Region]:
@@ -241,10 +223,10 @@ class CallCode:
         rest, parent = [self._rest_of(start)], self.trace.calls[call].parent
         function = self.functions.find_around(start.source, start.line)
         forward = None if parent is None else self.find_forward(self.trace.calls[parent].module)
-        if function is None or forward is None or (function.source, function.lines) == forward:
+        if function is None or forward is None or function == forward:
             return rest
-        calls = self.functions.list_calls(*forward, function)
-        return [*rest, (forward[0], Lines(calls[0], forward[1].last))] if calls else rest
+        calls = self.functions.list_calls(*forward.region, function)
+        return [*rest, (forward.source, Lines(calls[0], forward.lines.last))] if calls else rest
 
     def _find_regions_by_name(self, start: LineRow, until: LineRow, inner: Function | None) -> list[Region]:
         """Return the lines between two lines if the function around one of them calls that around the other."""
@@ -260,17 +242,15 @@ class CallCode:
 
     def _rest_of(self, start: LineRow) -> Region:
         """Return the lines from one to the end of its function."""
-        row = self.trace.sources[start.source]
-        return start.source, find_lines(row.text, row.line, start.line, None)
+        return start.source, find_lines(parse_row(self.trace.sources[start.source]), start.line, None)
 
     def read(self, regions: list[Region]) -> Reading:
         """Read some lines, and the functions of the program that they call."""
-        code: dict[FileCode, None] = {}
+        code: dict[CuttingCode, None] = {}
         others = list[str]()
         for index, lines in self._walk_regions(regions, others):
-            row = self.trace.sources[index]
-            pieces = list_cutting_code(row.text, row.line, lines)
-            code |= dict.fromkeys((row.file, one) for one in pieces if not self._recorded.rules_out(index, one))
+            pieces = list_cutting_code(self.trace.sources[index], lines)
+            code |= dict.fromkeys(one for one in pieces if not self._recorded.rules_out(index, one))
         return Reading(list(code), next(iter(others), ""))
 
     def follow(self, regions: list[Region]) -> list[Region]:
@@ -286,7 +266,7 @@ class CallCode:
         if function is None:
             source = self.trace.sources[line.source]
             return [(line.source, Lines(source.line, source.line + source.text.count("\n")))]
-        return self.follow([(one.source, one.lines) for one in self.functions.list_callers(function)])
+        return self.follow([one.region for one in self.functions.list_callers(function)])
 
     def _walk_regions(self, regions: list[Region], others: list[str]) -> Iterator[Region]:
         """Yield some lines, then those of the functions that they call; ``others`` gets the functions without text."""
@@ -294,18 +274,16 @@ class CallCode:
         while waiting:
             index, lines = waiting.pop(0)
             yield index, lines
-            row = self.trace.sources[index]
-            modules = self._recorded.modules.get(index, {})
-            for name in list_other_calls(row.text, row.line, lines, modules, self.functions.names):
+            tree, modules = parse_row(self.trace.sources[index]), self._recorded.modules.get(index, {})
+            for name in list_other_calls(tree, lines, modules, self.functions.names):
                 function = self.functions.find(name)
-                region = None if function is None else (function.source, function.lines)
-                if region is None:
+                if function is None:
                     others.append(name)
-                elif not any(_is_in(one, region) for one in met):
-                    met.add(region)
-                    waiting.append(region)
+                elif not any(_is_in(one, function) for one in met):
+                    met.add(function.region)
+                    waiting.append(function.region)
 
-    def _list_in_hooks(self, path: Iterable[int]) -> list[FileCode]:
+    def _list_in_hooks(self, path: Iterable[int]) -> list[CuttingCode]:
         """List the code that can cut in forward hooks of some calls, and of those around them."""
         calls = {outer for call in path for outer in iter_enclosing_calls(self.trace, call)}
         rows = [self.trace.rows[step] for step in self.trace.lookup.steps_of_kinds("forward_hook")]
@@ -313,33 +291,33 @@ class CallCode:
         hooks = dict.fromkeys(row.hook for row in near if row.hook is not None)
         return list(dict.fromkeys(code for hook in hooks for code in self.read_hook(hook)))
 
-    def read_hook(self, index: int) -> list[FileCode]:
+    def read_hook(self, index: int) -> list[CuttingCode]:
         """Read the code of a hook."""
         hook = self.trace.hook_rows[index]
-        return [(hook.file, one) for one in find_cutting_code(hook.text or "", hook.line or 1, hook.line or 1, None)]
+        source = SourceRow(hook.file, hook.line or 1, hook.text or "", whole=False)
+        return find_cutting_code(source, source.line, None)
 
 
-def may_use(code: CallCode, forward: Region, attribute: str) -> bool:
+def may_use(code: CallCode, forward: Function, attribute: str) -> bool:
     """Return whether the recorded text uses an attribute of anything, or a forward perhaps without naming it.
 
     To assign it is no use.
     """
-    sources = code.trace.sources
-    if any(uses_attribute(source.text, attribute) for source in sources):
+    trees = [parse_row(source) for source in code.trace.sources]
+    if any(uses_attribute(tree, attribute) for tree in trees):
         return True
-    regions = ((sources[index], lines) for index, lines in code.follow([forward]))
-    return any(reaches_unnamed(source.text, source.line, lines) for source, lines in regions)
+    return any(reaches_unnamed(trees[index], lines) for index, lines in code.follow([forward.region]))
 
 
-def _is_in(region: Region, function: Region) -> bool:
+def _is_in(region: Region, function: Function) -> bool:
     """Return whether lines belong to those of a function."""
-    return region[0] == function[0] and function[1].first <= region[1].first <= region[1].last <= function[1].last
+    source, lines = region
+    return source == function.source and all(map(function.lines.contain, lines))
 
 
 def describe_code(reading: Reading) -> str:
     """Name the code that can cut the graph, all of it or the first of several, and a function that may cut as well."""
-    code, other = reading
-    named = join_first([f"{one.text} ({describe_place(file, one.line)})" for file, one in code])
+    named = join_first([f"{one.text} ({one.place.where})" for one in reading.code])
     text = _("Code there that can cut the graph: {code}.").format(code=named)
-    more = [_("What {other}() does was not looked into.").format(other=other)] if other else []
+    more = [_("What {other}() does was not looked into.").format(other=reading.other)] if reading.other else []
     return join_sentences([text, *more])

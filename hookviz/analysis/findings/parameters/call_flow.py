@@ -49,11 +49,14 @@ class CallFlow:
         What else was computed from these numbers is of no use for the pass.
         """
         if call not in self._cut_takers:
-            outward = takewhile(lambda one: one not in self.used, iter_enclosing_calls(self.trace, call))
-            found = [one for outer in outward if (one := self._find_cut_taker_of(outer)) is not None]
+            found = [one for outer in self._list_unused(call) if (one := self._find_cut_taker_of(outer)) is not None]
             same = [one for one in found if one[1] == found[0][1]]  # a model returns what its last layer does
             self._cut_takers[call] = same[-1] if same else None
         return self._cut_takers[call]
+
+    def _list_unused(self, call: int) -> list[int]:
+        """List a call and the calls around it, as far as no node of a pass belongs to them."""
+        return list(takewhile(lambda outer: outer not in self.used, iter_enclosing_calls(self.trace, call)))
 
     def _find_cut_taker_of(self, call: int) -> tuple[int, int] | None:
         calls, takers = self.trace.calls, self.list_takers(call)
@@ -75,8 +78,8 @@ class CallFlow:
         The loss uses none of them. The output of the outermost one comes nearest to the loss. If it has no history,
         its forward cuts the graph: after an inner call whose output has one, or else in the forward of ``call``.
         """
-        unused = list(takewhile(lambda outer: outer not in self.used, iter_enclosing_calls(self.trace, call)))
-        return next((outer for outer in reversed(unused) if self.trace.calls[outer].gives_grad is not False), call)
+        unused = reversed(self._list_unused(call))
+        return next((outer for outer in unused if self.trace.calls[outer].gives_grad is not False), call)
 
     def _follow_numbers(self, call: int) -> tuple[int, int | None]:
         """Follow the output of a call from one call to the next, as long as the numbers and their history go on."""
@@ -94,27 +97,24 @@ class CallFlow:
 
         They replaced the output of the innermost one that returned no graph, unless its forward returned none, either.
         """
-        calls = takewhile(lambda outer: outer not in self.used, iter_enclosing_calls(self.trace, call))
-        cut = next((outer for outer in calls if self.trace.calls[outer].gives_grad is False), None)
-        if cut is None or self.trace.calls[cut].forward_grad is False:
-            return []
-        rows = ((step, self.trace.rows[step]) for step in self.trace.lookup.steps_of_kinds("forward_hook"))
-        return [step for step, row in rows if row.call == cut and row.effect == "replaced" and row.hook is not None]
+        calls = self.trace.calls
+        cut = next((outer for outer in self._list_unused(call) if calls[outer].gives_grad is False), None)
+        return [] if cut is None or calls[cut].forward_grad is False else self._list_replacing("forward_hook", cut)
 
     def find_replaced_inputs(self, call: int) -> int | None:
         """Return the last step of a forward pre-hook that replaced the inputs of a call."""
-        steps = self.trace.lookup.steps_of_kinds("forward_pre_hook")
-        rows = ((step, self.trace.rows[step]) for step in steps)
-        found = [step for step, row in rows if row.call == call and row.effect == "replaced" and row.hook is not None]
-        return found[-1] if found else None
+        return next(reversed(self._list_replacing("forward_pre_hook", call)), None)
+
+    def _list_replacing(self, kind: str, call: int) -> list[int]:
+        """List the steps in which hooks of a kind replaced what a call got or returned."""
+        rows = ((step, self.trace.rows[step]) for step in self.trace.lookup.steps_of_kinds(kind))
+        return [step for step, row in rows if row.call == call and row.effect == "replaced" and row.hook is not None]
 
     def find_outer(self, call: int) -> int | None:
         """Return the innermost call around ``call`` that does not return what it returned; None if each does."""
-        end = self.end.get(call)
-        returned = [] if end is None else self._numbers(self.trace.rows[end].after)
+        returned = self._list_returned(call)
         for outer in list(iter_enclosing_calls(self.trace, call))[1:]:
-            last = self.end.get(outer)
-            given = [] if last is None else self._numbers(self.trace.rows[last].after)
+            given = self._list_returned(outer)
             if not any(value in given for value in returned):
                 return outer
         return None
@@ -170,8 +170,7 @@ class CallFlow:
         return self._takers[call]
 
     def _find_takers(self, call: int) -> list[int]:
-        end = self.end.get(call)
-        returned = [] if end is None else self._numbers(self.trace.rows[end].after)
+        end, returned = self.end.get(call), self._list_returned(call)
         if end is None or not returned:
             return []
         calls = self.trace.calls
@@ -183,12 +182,16 @@ class CallFlow:
 
     def gets_graph(self, taker: int, call: int) -> bool:
         """Whether a call got what ``call`` returned with its graph: no other input of it may have brought one."""
-        row, begin, end = self.trace.calls[taker], self.begin.get(taker), self.end.get(call)
-        if not row.takes_grad or begin is None or end is None or self._lacks_graph(taker, call):
+        row, begin, returned = self.trace.calls[taker], self.begin.get(taker), self._list_returned(call)
+        if not row.takes_grad or begin is None or self._lacks_graph(taker, call):
             return False
-        returned = self._numbers(self.trace.rows[end].after)
         inputs = [self.trace.values[index] for index in as_tuple(self.trace.rows[begin].after)]
         return all(value in returned for value in inputs if value[1].startswith(_WITH_GRADIENTS))
+
+    def _list_returned(self, call: int) -> list[ValueRow]:
+        """List what a call returned, as far as more than a shape is known."""
+        end = self.end.get(call)
+        return [] if end is None else self._numbers(self.trace.rows[end].after)
 
     def _numbers(self, indices: object) -> list[ValueRow]:
         """Return the rows of values of which more than a shape is known."""

@@ -44,7 +44,7 @@ class CutNames:
         lines = self._code.lines
         end = next((lines[one] for one in iter_enclosing_calls(self._trace, taker) if one in lines), None)
         code = [] if end is None else self._code.read_after((source, source), end, "").code
-        found = [(one.line, _SHARING_OP.findall(one.text)) for _file, one in code]
+        found = [(one.place.line, _SHARING_OP.findall(one.text)) for one in code]
         ops = [(method or attribute, line) for line, names in found for method, attribute in names]
         if len({name for name, _line in ops}) != 1:
             return _("cut")
@@ -56,7 +56,7 @@ class CutNames:
         mode = self._trace.calls[call].mode
         switches = (self._switches.find(outer, mode) for outer in iter_enclosing_calls(self._trace, call))
         switch = next((one for one in switches if one is not None), None)
-        return _MODE_NAMES[mode] if switch is None else _name_with_line(_MODE_NAMES[mode], switch[0].line)
+        return _MODE_NAMES[mode] if switch is None else _name_with_line(_MODE_NAMES[mode], switch.place.line)
 
 
 def _name_with_line(name: str, line: int) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from textwrap import dedent
 from typing import NamedTuple, TypeVar
 
+from hookviz.support.source_code import CodePlace
 from hookviz.trace import SourceRow, TraceData
 
 CUTTING_METHODS = frozenset({
@@ -72,26 +73,26 @@ FOLLOWED_METHODS = frozenset({"detach", "detach_", "numpy"})
 class CuttingCode(NamedTuple):
     """A piece of code that can cut."""
 
-    line: int
+    place: CodePlace
     text: str
 
 
 class Lines(NamedTuple):
-    """Some lines of a source, both included."""
+    """Some lines of a file, both included."""
 
     first: int
     last: int
 
-    def shift(self, count: int) -> "Lines":
-        """Return the lines that come ``count`` lines later."""
-        return Lines(self.first + count, self.last + count)
+    def contain(self, line: int) -> bool:
+        """Return whether a line is one of them."""
+        return self.first <= line <= self.last
 
 
-def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -> list[CuttingCode]:
+def find_cutting_code(source: SourceRow, start: int, end: int | None) -> list[CuttingCode]:
     """Find the code between two lines that can cut, as far as the function around the first of them goes.
 
     Args:
-        text: the source, whose first line has the number ``first_line``.
+        source: the text with both lines.
         start: the line after which, or in which, the graph is cut.
         end: the line before which, or in which, it is cut. If it does not come after ``start``, both are taken to lie
             in one loop, of which any line may run in between.
@@ -101,46 +102,52 @@ def find_cutting_code(text: str, first_line: int, start: int, end: int | None) -
     ...     h = h.detach()
     ...     return self.b(h)
     ... '''
-    >>> find_cutting_code(text, 1, 2, 4)
-    [CuttingCode(line=3, text='h.detach()')]
+    >>> find_cutting_code(SourceRow("net.py", 1, text, True), 2, 4)
+    [CuttingCode(place=CodePlace(file='net.py', line=3), text='h.detach()')]
     """
-    return list_cutting_code(text, first_line, find_lines(text, first_line, start, end))
+    return list_cutting_code(source, find_lines(parse_row(source), start, end))
 
 
-def list_cutting_code(text: str, first_line: int, lines: Lines) -> list[CuttingCode]:
-    """List the code in some lines that can cut."""
-    return _list_code(parse_source(text), first_line - 1, lines.shift(1 - first_line))
+def list_cutting_code(source: SourceRow, lines: Lines) -> list[CuttingCode]:
+    """List the code in some lines that can cut, of nested pieces the outermost one."""
+    nodes = [node for node in _cutting_nodes(parse_row(source)) if lines.contain(node.lineno)]
+    inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
+    outer = [node for node in nodes if id(node) not in inner]
+    return sorted({CuttingCode(CodePlace(source.file, node.lineno), ast.unparse(node)) for node in outer})
 
 
-def find_lines(text: str, first_line: int, start: int, end: int | None) -> Lines:
+def find_lines(tree: ast.AST, start: int, end: int | None) -> Lines:
     """Return the lines that may run between two lines, as far as the function around the first of them goes."""
-    shift = first_line - 1
-    return _find_range(parse_source(text), start - shift, end and end - shift).shift(shift)
+    function = find_function(tree, start)
+    if end is None or function is not find_function(tree, end):
+        ends = [getattr(node, "end_lineno", start) for node in ast.walk(function)]
+        return Lines(start, max(ends))
+    loop = find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
+    return Lines(start, end) if loop is None else Lines(loop.lineno, loop.end_lineno or start)
 
 
 def list_other_calls(
-    text: str, first_line: int, lines: Lines, modules: Mapping[int, Collection[str]], defined: Container[str] = ()
+    tree: ast.AST, lines: Lines, modules: Mapping[int, Collection[str]], defined: Container[str]
 ) -> list[str]:
     """List the functions that some lines call and that may cut where they are defined.
 
     Args:
-        text: the source, whose first line has the number ``first_line``.
+        tree: the text.
         lines: the lines to look at.
         modules: line → the names of the modules that were called there: what these calls do was recorded.
         defined: the names of functions of the program, which are no library's even if they have such a name.
 
     >>> texts = ("y = pool.query(net(x))", "y = net(x).data.cpu()", "y = norm(net(x))", "y = pool.roll(net(x))")
-    >>> [list_other_calls(text, 1, Lines(1, 1), {1: {"net"}}, {"norm", "self.roll"}) for text in texts]
+    >>> trees = map(parse_source, texts)
+    >>> [list_other_calls(tree, Lines(1, 1), {1: {"net"}}, {"norm", "self.roll"}) for tree in trees]
     [['pool.query'], [], ['norm'], ['pool.roll']]
     """
-    tree, shift = parse_source(text), first_line - 1
     names: dict[int, list[str]] = {}
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
-    for node in nodes:
+    for node in iter_nodes(tree, lines):
         used = node.func if isinstance(node, ast.Call) else node
         is_property = isinstance(node, ast.Attribute) and ast.unparse(node) in defined
-        if (isinstance(node, ast.Call) or is_property) and lines.first <= node.lineno + shift <= lines.last:
-            names.setdefault(node.lineno + shift, []).append(ast.unparse(used))
+        if isinstance(node, ast.Call) or is_property:
+            names.setdefault(node.lineno, []).append(ast.unparse(used))
     return [name for line, called in sorted(names.items()) for name in _list_unknown(called, modules, line, defined)]
 
 
@@ -189,7 +196,7 @@ def find_conversion(tree: ast.Module, line: int, sentence: str) -> ast.Call | No
     ['torch.tensor(x.detach().tolist())', 'np.asarray(x.detach())', None]
     """
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_conversion(node))
-    around = (call for call in calls if call.lineno <= line <= (call.end_lineno or 0))
+    around = (call for call in calls if covers(call, line))
     return next((call for call in around if any(ast.unparse(one) in sentence for one in _cutting_nodes(call))), None)
 
 
@@ -242,14 +249,18 @@ def get_last_name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def uses_attribute(text: str, name: str) -> bool:
-    """Return whether code uses an attribute of anything; true of what cannot be parsed. To assign it is no use.
+def list_arguments(call: ast.Call) -> list[ast.expr]:
+    """List what a call is given, by position and by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def uses_attribute(tree: ast.Module, name: str) -> bool:
+    """Return whether code uses an attribute of anything; true of what could not be parsed. To assign it is no use.
 
     >>> texts = ("self.scale = 1", "x * self.scale", "'x.scale'", "getattr(self, 'scale')")
-    >>> [uses_attribute(text, "scale") for text in texts]
+    >>> [uses_attribute(parse_source(text), "scale") for text in texts]
     [False, True, False, True]
     """
-    tree = parse_source(text)
     return not tree.body or any(_names(node, name) for node in ast.walk(tree))
 
 
@@ -259,16 +270,14 @@ def _names(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
 
 
-def reaches_unnamed(text: str, first_line: int, lines: Lines) -> bool:
+def reaches_unnamed(tree: ast.AST, lines: Lines) -> bool:
     """Return whether some lines may reach attributes without naming them: by a text, or all that a module has.
 
     >>> texts = ("getattr(self, f'scale{i}')", "getattr(self, 'scale')", "sum(p.sum() for p in self.parameters())")
-    >>> [reaches_unnamed(text, 1, Lines(1, 1)) for text in texts]
+    >>> [reaches_unnamed(parse_source(text), Lines(1, 1)) for text in texts]
     [True, False, True]
     """
-    tree, shift = parse_source(text), first_line - 1
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
-    return any(lines.first <= node.lineno + shift <= lines.last and _reaches_unnamed(node) for node in nodes)
+    return any(isinstance(node, ast.expr) and _reaches_unnamed(node) for node in iter_nodes(tree, lines))
 
 
 def _reaches_unnamed(node: ast.expr) -> bool:
@@ -279,24 +288,28 @@ def _reaches_unnamed(node: ast.expr) -> bool:
 
 
 @lru_cache(maxsize=128)
-def parse_source(text: str) -> ast.Module:
-    """Parse the text of a function or of a file; an empty module if that fails."""
+def parse_source(text: str, first_line: int = 1) -> ast.Module:
+    """Parse the text of a function or of a file, whose first line has a number; an empty module if that fails."""
     try:
-        return ast.parse(dedent(text))
+        return ast.increment_lineno(ast.parse(dedent(text)), first_line - 1)
     except (SyntaxError, ValueError, RecursionError):
         return ast.Module([], [])
 
 
-def iter_trees(trace: TraceData, *files: str | None) -> Iterator[tuple[SourceRow, ast.Module]]:
-    """Yield the recorded texts of a file, or of all files, with their trees."""
-    return ((source, parse_source(source.text)) for source in trace.sources if not files or source.file in files)
+def parse_row(source: SourceRow) -> ast.Module:
+    """Parse a recorded text; the lines of the tree are those of its file."""
+    return parse_source(source.text, source.line)
 
 
-def _list_code(tree: ast.AST, shift: int, lines: Lines) -> list[CuttingCode]:
-    """List the code that can cut, of nested pieces the outermost one."""
-    nodes = [node for node in _cutting_nodes(tree) if lines.first <= node.lineno <= lines.last]
-    inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
-    return sorted({CuttingCode(node.lineno + shift, ast.unparse(node)) for node in nodes if id(node) not in inner})
+def iter_file_trees(trace: TraceData, *files: str | None) -> Iterator[tuple[SourceRow, ast.Module]]:
+    """Yield the recorded texts of a file, or of all files, with their trees, whose lines are those of the file."""
+    return ((source, parse_row(source)) for source in trace.sources if not files or source.file in files)
+
+
+def iter_nodes(tree: ast.AST, lines: Lines) -> Iterator[ast.expr | ast.stmt]:
+    """Yield the statements and expressions that begin in some lines."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.expr, ast.stmt)))
+    return (node for node in nodes if lines.contain(node.lineno))
 
 
 def _cutting_nodes(tree: ast.AST) -> Iterator[ast.expr]:
@@ -316,14 +329,14 @@ def _has_only_constants(call: ast.Call) -> bool:
     return bool(parts) and not any(isinstance(part, (ast.Name, ast.Attribute, ast.Call)) for part in parts)
 
 
-def _find_range(tree: ast.AST, start: int, end: int | None) -> Lines:
-    """Return the first and the last line that may run between two lines, as far as the function of the first one."""
-    function = find_innermost(tree, FUNCTIONS, start)
-    if end is None or function is not find_innermost(tree, FUNCTIONS, end):
-        ends = [getattr(node, "end_lineno", start) for node in ast.walk(tree if function is None else function)]
-        return Lines(start, max(ends))
-    loop = find_innermost(tree, (ast.For, ast.AsyncFor, ast.While), end, start) if end <= start else None
-    return Lines(start, end) if loop is None else Lines(loop.lineno, loop.end_lineno or start)
+def covers(node: ast.expr | ast.stmt, line: int) -> bool:
+    """Return whether a line is one of those of a statement or an expression."""
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def find_function(tree: ast.AST, line: int) -> ast.AST:
+    """Return the innermost function around a line of a text; the whole text if there is none."""
+    return find_innermost(tree, FUNCTIONS, line) or tree
 
 
 def find_innermost(tree: ast.AST, kinds: tuple[type[Statement], ...], first: int, last: int = 0) -> Statement | None:

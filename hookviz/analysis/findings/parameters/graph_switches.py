@@ -10,9 +10,10 @@ from hookviz.analysis.findings.parameters.call_code import CallCode
 from hookviz.analysis.findings.parameters.cutting_code import (
     FUNCTIONS,
     Lines,
+    covers,
     find_innermost,
     get_last_name,
-    parse_source,
+    parse_row,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function
 from hookviz.support.source_code import CodePlace
@@ -26,11 +27,9 @@ _BLOCKS = (ast.With, ast.AsyncWith)
 class Switch(NamedTuple):
     """A place where the graph is switched off."""
 
-    line: int
+    place: CodePlace
     function: str = ""
     """The generator that yields there; empty if the code in question lies inside it."""
-    owner: str = ""
-    """The class of the generator, if it is a method."""
 
 
 class GraphSwitches:
@@ -41,8 +40,8 @@ class GraphSwitches:
         self._leading: dict[Function, list[tuple[int, int]]] = {}
         """Function → source and line of each call that leads there."""
 
-    def find(self, call: int, mode: str) -> tuple[Switch, str | None] | None:
-        """Return what switched a mode on for a call, and its file: around its line, or a generator that it gets from.
+    def find(self, call: int, mode: str) -> Switch | None:
+        """Return what switched a mode on for a call: around its line, or a generator that it gets from.
 
         None if that is unclear, as where code around a function that leads to the line switches a mode on.
         """
@@ -51,7 +50,7 @@ class GraphSwitches:
             return None
         around = self._find_around(line.source, line.line, mode)
         if around is not None:
-            return around, self._sources[line.source].file
+            return Switch(self._code.place_of(line)._replace(line=around))
         yields = set() if self._is_unclear(call, mode) else set(self._list_yields(call, mode))
         return yields.pop() if len(yields) == 1 else None
 
@@ -63,9 +62,8 @@ class GraphSwitches:
         found = {
             CodePlace(source.file, span.first)
             for source in self._sources
-            for span in _list_permanent_switches(source.text, source.line)
-            if span.last == sys.maxsize
-            or any(file == source.file and span.first <= line <= span.last for file, line in lines)
+            for span in _list_permanent_switches(parse_row(source))
+            if span.last == sys.maxsize or any(file == source.file and span.contain(line) for file, line in lines)
         }
         return found.pop() if len(found) == 1 else None
 
@@ -83,58 +81,49 @@ class GraphSwitches:
         """Return whether code around a call of a function that leads to the line of ``call`` switches a mode on."""
         return any(self._find_around(*place, mode) is not None for place in self._list_lines(call)[1:])
 
-    def _find_around(self, source: int, line: int, mode: str) -> Switch | None:
-        row = self._sources[source]
-        return find_switch(row.text, row.line, line, mode)
+    def _find_around(self, source: int, line: int, mode: str) -> int | None:
+        return find_switch(parse_row(self._sources[source]), line, mode)
 
-    def _list_yields(self, call: int, mode: str) -> Iterator[tuple[Switch, str | None]]:
-        """Yield the generators from which a loop or a ``with`` around the line of a call gets, with their files."""
-        places = [(self._sources[source], line) for source, line in self._list_lines(call)]
-        givers = set(chain.from_iterable(_list_givers(row.text, line - row.line + 1) for row, line in places))
-        for source in self._sources:
-            for switch in _list_yields(source.text, source.line, mode):
-                if not givers.isdisjoint({switch.function, switch.owner}):
-                    yield switch, source.file
+    def _list_yields(self, call: int, mode: str) -> Iterator[Switch]:
+        """Yield the generators from which a loop or a ``with`` around the line of a call gets."""
+        places = [(parse_row(self._sources[source]), line) for source, line in self._list_lines(call)]
+        givers = set(chain.from_iterable(_list_givers(tree, line) for tree, line in places))
+        for function in self._code.functions.every:
+            if not givers.isdisjoint({function.node.name, function.owner}):
+                lines = _list_yields(function.node, mode)
+                yield from (Switch(CodePlace(function.file, line), function.node.name) for line in lines)
 
 
-def find_switch(text: str, first_line: int, line: int, mode: str) -> Switch | None:
-    """Return what switches a mode on for a line of a source, whose first line has the number ``first_line``.
+def find_switch(tree: ast.AST, line: int, mode: str) -> int | None:
+    """Return the line that switches a mode on for a line of a text.
 
     >>> text = '''with torch.no_grad():
     ...     net(x)
     ... '''
-    >>> find_switch(text, 1, 2, "no_grad")
-    Switch(line=1, function='', owner='')
+    >>> find_switch(ast.parse(text), 2, "no_grad")
+    1
     """
-    tree, shift = parse_source(text), first_line - 1
-    lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if _covers(node, line - shift)]
-    return Switch(max(lines) + shift) if lines else None
+    lines = [_line_of_switch(node, mode) for node in _list_switches(tree, mode) if covers(node, line)]
+    return max(lines, default=None)
 
 
-def _list_givers(text: str, line: int) -> set[str]:
+def _list_givers(tree: ast.AST, line: int) -> set[str]:
     """Return what the loops and ``with`` statements around a line call to get what they give.
 
-    >>> _list_givers("for x in batches(net):\\n    net(x)", 2)
+    >>> _list_givers(ast.parse("for x in batches(net):\\n    net(x)"), 2)
     {'batches'}
     """
-    nodes = [node for node in ast.walk(parse_source(text)) if isinstance(node, (*_LOOPS, *_BLOCKS))]
-    found = set[str]()
-    for node in nodes:
-        parts = [node.iter] if isinstance(node, _LOOPS) else [item.context_expr for item in node.items]
-        calls = (one for part in parts for one in ast.walk(part) if isinstance(one, ast.Call))
-        found |= {get_last_name(one.func) for one in calls} if _covers(node, line) else set()
-    return found
+    parts = list[ast.expr]()
+    for node in ast.walk(tree):
+        if isinstance(node, (*_LOOPS, *_BLOCKS)) and covers(node, line):
+            parts += [node.iter] if isinstance(node, _LOOPS) else [item.context_expr for item in node.items]
+    return {get_last_name(one.func) for part in parts for one in ast.walk(part) if isinstance(one, ast.Call)}
 
 
-def _list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
-    """List where generators of a source yield inside a mode: it stays on in the code that asks for the next value."""
-    tree, shift = parse_source(text), first_line - 1
-    nodes = list(ast.walk(tree))
-    owners = {id(part): node.name for node in nodes if isinstance(node, ast.ClassDef) for part in node.body}
+def _list_yields(function: ast.AST, mode: str) -> list[int]:
+    """List the lines where a generator yields inside a mode: it stays on in the code that asks for the next value."""
     return [
-        Switch(node.lineno + shift, function.name, owners.get(id(function), ""))
-        for function in nodes
-        if isinstance(function, ast.FunctionDef)
+        node.lineno
         for statement in _list_switches(function, mode)
         if isinstance(statement, ast.With)
         for node in ast.walk(statement)
@@ -142,13 +131,12 @@ def _list_yields(text: str, first_line: int, mode: str) -> list[Switch]:
     ]
 
 
-def _list_permanent_switches(text: str, first_line: int) -> list[Lines]:
-    """List the lines of a source that switch the graph off, each with the later line of its function that ends that.
+def _list_permanent_switches(tree: ast.AST) -> list[Lines]:
+    """List the lines of a text that switch the graph off, each with the later line of its function that ends that.
 
-    >>> _list_permanent_switches("torch.set_grad_enabled(False)\\nf()\\ntorch.set_grad_enabled(True)", 1)
+    >>> _list_permanent_switches(ast.parse("torch.set_grad_enabled(False)\\nf()\\ntorch.set_grad_enabled(True)"))
     [Lines(first=1, last=3)]
     """
-    tree, shift = parse_source(text), first_line - 1
     nodes = list(ast.walk(tree))
     statements = (node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
     calls = [(call.lineno, _is_off(call)) for call in statements if _name(call) == "set_grad_enabled"]
@@ -158,7 +146,7 @@ def _list_permanent_switches(text: str, first_line: int) -> list[Lines]:
         for line, is_off in calls
         if is_off
     }
-    return [Lines(line + shift, sys.maxsize if end is None else end + shift) for line, end in ends.items()]
+    return [Lines(line, sys.maxsize if end is None else end) for line, end in ends.items()]
 
 
 def _is_off(call: ast.Call) -> bool:
@@ -180,7 +168,3 @@ def _line_of_switch(node: ast.With | ast.FunctionDef, mode: str) -> int:
 
 def _name(part: ast.expr) -> str:
     return get_last_name(part.func if isinstance(part, ast.Call) else part)
-
-
-def _covers(node: ast.stmt, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import UNSEEN, parse_source
+from hookviz.analysis.findings.parameters.call_code import CallCode
+from hookviz.analysis.findings.parameters.cutting_code import UNSEEN
 from hookviz.support.messages import _, join_sentences
 from hookviz.support.source_code import CodePlace
 
@@ -48,17 +48,16 @@ def find_missed_use(code: CallCode, module: int, attribute: str) -> MissedCall |
     That is so if each use in the text of the forward stands on the same side of the same ``if`` and of no other, and
     no code of the forward can cut the graph of what a use gives.
     """
-    region = code.find_forward(module)
-    function = None if region is None else _find_function(code, region)
-    if region is None or function is None:
+    forward = code.find_forward(module)
+    if forward is None:
         return None
-    reading, source = code.read([region]), code.trace.sources[region[0]]
-    ways = {branches for _line, branches in _list_uses(function, partial(_is_attribute, attribute))}
+    reading = code.read([forward.region])
+    ways = {branches for _line, branches in _list_uses(forward.node, partial(_is_attribute, attribute))}
     way = ways.pop() if len(ways) == 1 else ()
-    if len(way) != 1 or not way[0].text or reading.code or _computes_choices(function):
+    if len(way) != 1 or not way[0].text or reading.code or _computes_choices(forward.node):
         return None
     [branch] = way
-    place = CodePlace(source.file, branch.line + source.line - 1)
+    place = CodePlace(forward.file, branch.line)
     text = _("In the forward of {class}, if {condition} ({where}) decides whether they are used.")
     names = {"class": code.trace.modules[module].kind, "condition": branch.text}
     return MissedCall(text.format(where=place.where, **names), place, bool(reading.other))
@@ -73,31 +72,26 @@ def _computes_choices(function: ast.AST) -> bool:
 
 
 def _is_attribute(attribute: str, part: ast.expr) -> bool:
-    is_own = isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "self"
-    return is_own and isinstance(part, ast.Attribute) and part.attr == attribute
+    return isinstance(part, ast.Attribute) and part.attr == attribute and ast.unparse(part.value) == "self"
 
 
 def find_missed_call(code: CallCode, caller: int, attribute: str) -> MissedCall | None:
     """Say why the forward of a module did not call its part ``attribute``; None if its text does not show that."""
-    region = code.find_forward(caller)
-    function = None if region is None else _find_function(code, region)
-    if region is None or function is None:
+    forward = code.find_forward(caller)
+    if forward is None:
         return None
-    source, lines = code.trace.sources[region[0]], region[1]
-    shift = source.line - 1
-    if _is_unnamed(code, function, attribute):
-        start = CodePlace(source.file, lines.first)
-        text = _("Its forward ({where}) does not name {name}.").format(where=start.where, name=attribute)
-        return MissedCall(text, start)
-    found = _list_uses(function, partial(_calls_part, attribute))
+    if _is_unnamed(code, forward.node, attribute):
+        text = _("Its forward ({where}) does not name {name}.").format(where=forward.place.where, name=attribute)
+        return MissedCall(text, forward.place)
+    found = _list_uses(forward.node, partial(_calls_part, attribute))
     if len(found) != 1 or any(branch.in_line for branch in found[0][1]):
         return None
     line, branches = found[0]
-    place = CodePlace(source.file, line + shift)
+    place = CodePlace(forward.file, line)
     sentence = _("Its forward calls it at {where}, which did not run.").format(where=place.where)
     if len(branches) != 1 or not branches[0].text:
         return MissedCall(sentence, place)
-    place = CodePlace(source.file, branches[0].line + shift)
+    place = CodePlace(forward.file, branches[0].line)
     more = _("What decides is if {condition} ({where}).").format(condition=branches[0].text, where=place.where)
     return MissedCall(join_sentences([sentence, more]), place)
 
@@ -107,15 +101,7 @@ def _is_unnamed(code: CallCode, function: ast.AST, attribute: str) -> bool:
     nodes = list(ast.walk(function))
     if any(isinstance(node, ast.Attribute) and node.attr == attribute for node in nodes):
         return False
-    return all(ast.unparse(node.func) not in code.function_names for node in nodes if isinstance(node, ast.Call))
-
-
-def _find_function(code: CallCode, region: Region) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """Return the function of some lines."""
-    source = code.trace.sources[region[0]]
-    tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    return next((node for node in nodes if node.end_lineno == lines.last and node.lineno >= lines.first), None)
+    return all(ast.unparse(node.func) not in code.functions.names for node in nodes if isinstance(node, ast.Call))
 
 
 def _list_uses(function: ast.FunctionDef | ast.AsyncFunctionDef, is_use: _IsUse) -> list[_Use]:
@@ -170,5 +156,4 @@ def _find_in_expression(part: ast.AST, is_use: _IsUse, around: tuple[_Branch, ..
 def _calls_part(attribute: str, expression: ast.expr) -> bool:
     """Whether code calls ``self.attribute``: of an item of it, the index may be another one."""
     function = expression.func if isinstance(expression, ast.Call) else None
-    is_own = isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)
-    return is_own and isinstance(function, ast.Attribute) and function.attr == attribute
+    return isinstance(function, ast.Attribute) and function.attr == attribute and isinstance(function.value, ast.Name)

@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hookviz.analysis.findings.parameters.cutting_code import (
@@ -11,7 +11,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     find_converted,
     find_innermost,
     has_only_reparameterised,
-    iter_trees,
+    iter_file_trees,
     leaves_torch,
 )
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients
@@ -119,8 +119,21 @@ def list_missing_gradients(trace: TraceData) -> list[MissingGradient]:
 
     If several calls lead to the same line, the place is that of the last one, which is the nearest to the loss.
     """
-    found = [*(_find_rows(trace) if trace.missing_rows else ()), *_find_rows_behind_none(NoneGradients(trace))]
+    gradients = NoneGradients(trace)
+    behind_none = ((name, gradients.place(step)) for name, step in gradients.unreached.items() if step is not None)
+    found = [*(_group_by_cause(_find_rows(trace)) if trace.missing_rows else ()), *_group_by_cause(behind_none)]
     return [MissingGradient(tuple(names), place, advise_on_cut(trace, place)) for names, place in found]
+
+
+def _group_by_cause(found: Iterable[tuple[str, Place]]) -> list[tuple[list[str], Place]]:
+    """Group the names of parameters by the line that cuts them off, each with the last of its places."""
+    names: dict[object, list[str]] = {}
+    places: dict[object, Place] = {}
+    for name, place in found:
+        cause = place if place.code is None else place.code
+        names.setdefault(cause, []).append(name)
+        places[cause] = max(place, places.get(cause, place), key=lambda one: -1 if one.step is None else one.step)
+    return [(names[cause], place) for cause, place in places.items()]
 
 
 def advise_on_cut(trace: TraceData, place: Place) -> str:
@@ -160,8 +173,7 @@ def _find_conversion(trace: TraceData, code: CodePlace | None, sentence: str) ->
     """Return the call in a line that makes numbers of what code in a sentence returns; None if there is none."""
     if code is None:
         return None
-    trees = iter_trees(trace, code.file)
-    calls = (find_conversion(tree, code.line - source.line + 1, sentence) for source, tree in trees)
+    calls = (find_conversion(tree, code.line, sentence) for _source, tree in iter_file_trees(trace, code.file))
     return next((call for call in calls if call is not None), None)
 
 
@@ -170,27 +182,21 @@ def _read_around(trace: TraceData, code: CodePlace | None) -> list[str]:
     texts = [source.text for source in trace.sources]
     if code is None:
         return texts
-    found = (find_innermost(tree, FUNCTIONS, code.line - row.line + 1) for row, tree in iter_trees(trace, code.file))
+    trees = (tree for _source, tree in iter_file_trees(trace, code.file))
+    found = (find_innermost(tree, FUNCTIONS, code.line) for tree in trees)
     around = next((function for function in found if function is not None), None)
     return texts if around is None else [ast.unparse(around)]
 
 
-def _find_rows(trace: TraceData) -> list[tuple[list[str], Place]]:
-    """List the names of parameters that are in no graph, and where that is cut."""
+def _find_rows(trace: TraceData) -> Iterator[tuple[str, Place]]:
+    """Yield the names of parameters that are in no graph, and where that is cut."""
     finder = PlaceFinder(trace)
     by_path: dict[object, list[MissingRow]] = {}
     for row in _list_missing(trace):
         by_path.setdefault(row.cuts or (row.owner, row.module, row.frozen), []).append(row)
-    by_cause: dict[object, list[str]] = {}
-    places: dict[object, Place] = {}
     for rows in by_path.values():
         place = _place_row(finder, rows[0])
-        for row in rows:
-            own = finder.explain_unused(place, row)
-            cause = own if own.code is None else own.code
-            by_cause.setdefault(cause, []).append(row.name)
-            places[cause] = max(own, places.get(cause, own), key=_get_step)
-    return [(names, places[cause]) for cause, names in by_cause.items()]
+        yield from ((row.name, finder.explain_unused(place, row)) for row in rows)
 
 
 def _list_missing(trace: TraceData) -> list[MissingRow]:
@@ -208,23 +214,6 @@ def _place_row(finder: PlaceFinder, row: MissingRow) -> Place:
         return without_graph
     place = _place_of_cuts(finder.trace, row.cuts)
     return place if place.key != "op" else finder.weigh_cuts(place, row.owner, row.module)
-
-
-def _find_rows_behind_none(gradients: NoneGradients) -> list[tuple[list[str], Place]]:
-    """List the names of parameters that are in the graph, behind a node that returned None, and that node."""
-    places: dict[object, Place] = {}
-    names: dict[object, list[str]] = {}
-    for name, step in gradients.unreached.items():
-        if step is not None:
-            place = gradients.place(step)
-            cause = place.code if place.code is not None else step
-            places[cause] = max(place, places.get(cause, place), key=_get_step)
-            names.setdefault(cause, []).append(name)
-    return [(names[cause], place) for cause, place in places.items()]
-
-
-def _get_step(place: Place) -> int:
-    return -1 if place.step is None else place.step
 
 
 def join_names(names: tuple[str, ...], many: str = N_("{count} parameters of {on}"), one: str = "{on}") -> str:

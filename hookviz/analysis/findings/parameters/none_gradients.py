@@ -44,7 +44,7 @@ class NoneGradients:
     def place(self, step: int) -> Place:
         """Return the place at which a node returned None: the line of its backward, if that is the user's."""
         row = self.trace.rows[step]
-        target = next((end for _ignored, end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
+        target = next((end for end in self._dropped(row) if end in self._culprits_of(row.pass_id)), None)
         names = {"on": self.trace.name(row.node), "target": describe_node(self.trace, target), "step": f"{step + 1:,}"}
         begin = find_backward(self.trace, row.pass_id, row.own_node)
         text = _("{on} got a gradient and returned None for {target} (step {step}): no gradient goes on from there.")
@@ -69,27 +69,26 @@ class NoneGradients:
         is_whole = not any(row.kind in ("returned", "exception") for _ignored, row in rows)
         asked = {row.node for _ignored, row in rows if row.kind == "returned"}
         ends = {end for node in without for _ignored, end in self.trace.lookup.next_nodes.get(node, ())}
-        ends |= {end for _ignored, row in rows if row.kind == "compute" for _ignored, end in self._dropped(row)}
+        ends |= {end for _ignored, row in rows if row.kind == "compute" for end in self._dropped(row)}
         lost = {end for end in ends if self.trace.ops[end] == _LEAF_OP and (is_whole or end in asked)} - reached
         culprits: dict[int, int] = {}
         for step, row in rows:
             if row.kind == "compute" and not is_without_gradient(row.before):
-                self._spread([end for _ignored, end in self._dropped(row)], step, without | lost, culprits)
+                self._spread(self._dropped(row), step, without | lost, culprits)
         return culprits
 
-    def _spread(self, nodes: list[int], step: int, without: set[int], culprits: dict[int, int]) -> None:
-        queue = list(nodes)
+    def _spread(self, queue: list[int], step: int, without: set[int], culprits: dict[int, int]) -> None:
         for node in queue:  # the loop body appends to the queue
             if node in culprits or node not in without:
                 continue
             culprits[node] = step
             queue += [end for _ignored, end in self.trace.lookup.next_nodes.get(node, ())]
 
-    def _dropped(self, row: StepRow) -> list[tuple[int, int]]:
-        """Return (slot, next node) for each edge along which a node returned None."""
+    def _dropped(self, row: StepRow) -> list[int]:
+        """List the next nodes for which a node returned None."""
         sent = as_tuple(row.after)
         edges = self.trace.lookup.next_nodes.get(row.own_node, ())
-        return [(slot, end) for slot, end in edges if slot >= len(sent) or sent[slot] is None]
+        return [end for slot, end in edges if slot >= len(sent) or sent[slot] is None]
 
 
 def find_backward(trace: TraceData, pass_id: int, node: int) -> CodePlace | None:

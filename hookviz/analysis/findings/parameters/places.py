@@ -108,23 +108,17 @@ class _BareCalls:
         outermost = list(around)[-1]
         sentence = _(_MODES[mode]).format(on=self.trace.plain_call(outermost))
         line, step = self._code.lines.get(outermost), self._flow.begin.get(outermost)
-        if line is None:
-            return self._switched_off(outermost, (), step) if mode == "no_grad" else Place(mode, sentence, step)
         called, found = self._code.called_at(outermost), self._switches.find(outermost, mode)
         if found is None and mode == "no_grad":
             return self._switched_off(outermost, called, step)
         if found is None:
-            place = Place(mode, join_sentences([sentence, *called]), step)
-            return (
-                place._replace(code=CodePlace(self._code.file_of(line), line.line)) if mode == "checkpoint" else place
-            )
-        switch, file = found
-        code = CodePlace(file, switch.line)
+            code = self._code.place_of(line) if line is not None and mode == "checkpoint" else None
+            return Place(mode, join_sentences([sentence, *called]), step, code)
+        code = found.place
         text = _("{function}() yields inside it ({where}): it stays on in the code that asks for the next value.")
-        more = text.format(function=switch.function, where=code.where) if switch.function else ""
+        more = text.format(function=found.function, where=code.where) if found.function else ""
         more = more or _("That mode is switched on at {where}.").format(where=code.where)
-        is_likely = bool(switch.function)
-        return Place(mode, join_sentences([sentence, *called, more]), step, code, is_likely)
+        return Place(mode, join_sentences([sentence, *called, more]), step, code, is_likely=bool(found.function))
 
     def _switched_off(self, call: int, called: Iterable[str], step: int | None) -> Place:
         """The place of a call for which code elsewhere had switched the graph off."""
@@ -225,20 +219,24 @@ class PlaceFinder:
         If it is cut at several places, this is the one nearest to the loss that the calls show. ``frozen``: whether the
         parameters in question did not require grad when the module was called.
         """
-        every = enumerate(self.trace.calls)
-        calls = [index for index, call in every if call.module == module and not call.transformed]
+        calls, came = self._list_calls(module)
         names = {"on": owner, "root": self._root}
         if module is None or not calls:
             return Place("uncalled", _("{on} was never called as a module.").format(**names), None)
         if frozen:
             text = _("They did not require grad when {on} was called, only later: the graph was made without them.")
             return Place("frozen", text.format(**names), self._flow.begin.get(calls[-1]))
-        came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
         if not came:
             step = self._flow.end.get(calls[-1], self._flow.begin.get(calls[-1]))
             return Place("no_pass", _("No backward pass began after {on} was called.").format(**names), step)
         # What is called after the last pass is only evaluated.
         return self._find_among(self._flow.list_before_steps(came, owner), names)
+
+    def _list_calls(self, module: int | None) -> tuple[list[int], list[int]]:
+        """List the calls of a module, and those of them that came before the last pass."""
+        every = enumerate(self.trace.calls)
+        calls = [index for index, call in every if call.module == module and not call.transformed]
+        return calls, [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
 
     def find_missed_call(self, caller: int, attribute: str) -> Place | None:
         """Return the line of the forward of a module because of which it did not call one of its parts."""
@@ -262,12 +260,11 @@ class PlaceFinder:
         forward = self._code.find_forward(row.module)
         if forward is None:
             return place
-        reading = self._code.read([forward])
+        reading = self._code.read([forward.region])
         if not may_use(self._code, forward, attribute):
             text = _("The forward of {class} does not name {name}.").format(**{"class": kind, "name": attribute})
-            start = CodePlace(self.trace.sources[forward[0]].file, forward[1].first)
-            return Place("unnamed", join_sentences([place.sentence, text]), place.step, start)
-        code = [one for one in reading.code if self._code.is_about(one, forward, f"self.{attribute}")]
+            return Place("unnamed", join_sentences([place.sentence, text]), place.step, forward.place)
+        code = [one for one in reading.code if self._code.is_about(one, forward.region, f"self.{attribute}")]
         if code:
             return _make_place("within", place.sentence, place.step, reading._replace(code=code))
         missed = find_missed_use(self._code, row.module, attribute)
@@ -308,10 +305,7 @@ class PlaceFinder:
 
     def weigh_cuts(self, place: Place, owner: str, module: int | None) -> Place:
         """Say that ops that cut may not be what counts, as ``weigh`` does, for the calls of a module."""
-        every = enumerate(self.trace.calls)
-        calls = [index for index, call in every if call.module == module and not call.transformed]
-        came = [call for call in calls if self._flow.begin.get(call, 0) < self._flow.last_seed]
-        counting = self._flow.list_before_steps(came, owner)
+        counting = self._flow.list_before_steps(self._list_calls(module)[1], owner)
         if counting and all(self.trace.calls[call].mode != "grad" for call in counting):
             return self._bare_calls.find(counting[-1])
         return self.weigh(place, counting) if counting else place
@@ -346,7 +340,7 @@ class PlaceFinder:
     def _may_cut_after(self, call: int, root: str) -> bool:
         """Return whether code between a call and the pass can cut, beside what only switches the graph off."""
         reading = self._code.read_after((call, call), self._code.pass_line, root)
-        return any(re.search(r"no_grad|inference_mode", one.text) is None for _file, one in reading.code)
+        return any(re.search(r"no_grad|inference_mode", one.text) is None for one in reading.code)
 
     def find_without_graph(self, module: int | None) -> Place | None:
         """Return the place of the last call of a module none of whose calls recorded a graph."""
@@ -388,7 +382,7 @@ class PlaceFinder:
             inside = (self._code.read_inside(call) for call in self._flow.list_cutting_calls(last))
             code = dict.fromkeys((*reading.code, *(one for found in inside for one in found.code)))
             # No op was seen that cuts; what is written through .data is no op of the tensor that it is written to.
-            unseen = [one for one in code if leaves_torch(one[1].text) or re.search(r"\.data\b", one[1].text)]
+            unseen = [one for one in code if leaves_torch(one.text) or re.search(r"\.data\b", one.text)]
             reading = reading._replace(code=unseen if self._follows_ops else list(code))
         sentence, step = _(_CUTS[key]).format(**names), self._flow.end.get(last)
         return _make_place(key, sentence, step, reading, self._code.called_at(last))
@@ -397,5 +391,5 @@ class PlaceFinder:
 def _make_place(key: str, sentence: str, step: int | None, reading: Reading, otherwise: Iterable[str] = ()) -> Place:
     """Make a place with the code that can cut there; without any, with other sentences."""
     text = join_sentences([sentence, *([describe_code(reading)] if reading.code else otherwise)])
-    code = CodePlace(reading.code[0][0], reading.code[0][1].line) if len(reading.code) == 1 else None
+    code = reading.code[0].place if len(reading.code) == 1 else None
     return Place(key, text, step, code, code is not None and bool(reading.other))

@@ -5,12 +5,12 @@ import re
 from functools import cached_property, lru_cache
 
 from hookviz.analysis.findings.parameters.cutting_code import (
-    FUNCTIONS,
     KNOWN_CALLS,
     TENSOR_METHODS,
-    find_innermost,
+    covers,
+    find_function,
     get_last_name,
-    parse_source,
+    parse_row,
 )
 from hookviz.analysis.findings.parameters.program_functions import Function, ProgramFunctions, Site
 from hookviz.support.definitions import LOOPS
@@ -104,9 +104,9 @@ class Execution:
         self._trace, self._sources = trace, trace.sources
         self.functions = ProgramFunctions(trace.sources)
 
-    def has_run(self, source: int, node: ast.AST) -> bool:
+    def has_run(self, source: int, node: ast.expr | ast.stmt) -> bool:
         """Whether a part of a source ran for sure; after an exception it may not have."""
-        function = self.functions.find_around(source, self._line_of(source, node))
+        function = self.functions.find_around(source, node.lineno)
         row = self._sources[source]
         has_begun = row.whole and "__name__" not in row.text if function is None else function in self._ran
         has_ended = not self._trace.lookup.steps_of_kinds("exception")
@@ -141,18 +141,15 @@ class Execution:
     def _list_called(self, function: Function) -> list[Function]:
         """List the functions that a function calls in any case."""
         source, find_around = function.source, self.functions.find_around
-        nodes = (node for node in ast.walk(parse_source(self._sources[source].text)) if isinstance(node, ast.Call))
-        calls = (node for node in nodes if find_around(source, self._line_of(source, node)) == function)
+        nodes = (node for node in ast.walk(parse_row(self._sources[source])) if isinstance(node, ast.Call))
+        calls = (node for node in nodes if find_around(source, node.lineno) == function)
         own = (call for call in calls if not _may_be_of_torch(call) and not self._may_be_left_out(source, call))
         found = (self.functions.find_called(call) for call in own)
         return list(dict.fromkeys(called for called in found if called is not None))
 
-    def _may_be_left_out(self, source: int, node: ast.AST) -> bool:
-        tree = parse_source(self._sources[source].text)
-        return may_be_left_out(find_innermost(tree, FUNCTIONS, getattr(node, "lineno", 0)) or tree, node)
-
-    def _line_of(self, source: int, node: ast.AST) -> int:
-        return getattr(node, "lineno", 0) + self._sources[source].line - 1
+    def _may_be_left_out(self, source: int, node: ast.expr | ast.stmt) -> bool:
+        tree = parse_row(self._sources[source])
+        return may_be_left_out(find_function(tree, node.lineno), node)
 
     def _find_site(self, place: CodePlace | None) -> Site | None:
         """Return the source and the line of a place; None if its text is not known."""
@@ -215,11 +212,10 @@ class Execution:
 
     def _list_loops(self, site: Site) -> list[int]:
         """List the first lines of the loops around a line in its function."""
-        row, function = self._sources[site[0]], self.functions.find_around(*site)
-        nodes = (node for node in ast.walk(parse_source(row.text)) if isinstance(node, LOOPS))
-        spans = ((node.lineno + row.line - 1, (node.end_lineno or 0) + row.line - 1) for node in nodes)
+        tree, function = parse_row(self._sources[site[0]]), self.functions.find_around(*site)
+        loops = (node for node in ast.walk(tree) if isinstance(node, LOOPS))
         start = 0 if function is None else function.lines.first
-        return [first for first, last in spans if start <= first <= site[1] <= last]
+        return [loop.lineno for loop in loops if start <= loop.lineno and covers(loop, site[1])]
 
 
 def _may_be_of_torch(call: ast.Call) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import hypot, isclose, isinf
 
-from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, is_rewritten, reads_scale
@@ -161,14 +161,12 @@ def find_scaled_clips(facts: TrainingFacts) -> Iterator[Finding]:
             continue
         row, scale = scaled[0]
         text = _("{name} clipped gradients that were scaled, in {count} of {total} calls.")
-        sentence = join_sentences(
-            [_insert_counts(text, rows, [row for row, _scale in scaled]), _describe_limit(row.limit, scale)]
-        )
+        counted = _insert_counts(text, rows, [row for row, _scale in scaled])
+        sentence = join_sentences([counted, _describe_limit(row.limit, scale)])
         step = facts.find_written(None, row.step)[-1]
-        finding = Finding(
-            step, "clips_scaled", sentence, "warning", advice=_("Call scaler.unscale_(optimizer) before it.")
-        )
-        finding = replace(finding, certainty="likely" if row.norm is None else "proven")
+        advice = _("Call scaler.unscale_(optimizer) before it.")
+        certainty: Certainty = "likely" if row.norm is None else "proven"
+        finding = Finding(step, "clips_scaled", sentence, "warning", advice=advice, certainty=certainty)
         yield put_line(finding, read_place(row.called_at), "clips")
 
 

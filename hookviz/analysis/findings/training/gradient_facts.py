@@ -5,7 +5,7 @@ from math import isclose
 from hookviz.analysis.findings.training.training_facts import Accumulation, TrainingFacts
 from hookviz.trace import UpdateRow
 from hookviz.trace.changes import find_factor
-from hookviz.trace.values import Value, get_norm_nan_inf
+from hookviz.trace.values import Value
 
 
 def is_on_device(facts: TrainingFacts, written: int) -> bool:
@@ -66,7 +66,4 @@ def _is_multiplied(facts: TrainingFacts, parameter: int, row: UpdateRow) -> bool
 def _find_norm_at(facts: TrainingFacts, parameter: int, row: UpdateRow) -> float | None:
     """Return the norm that the gradient of a parameter had at a step; None if it is not known."""
     left = facts.trace.lookup.find_gradient_before(facts.parameters[parameter].names, row.step)
-    value = dict(row.regraded).get(parameter, left)
-    if value is None or facts.trace.values[value][-1] is not None:
-        return None
-    return get_norm_nan_inf(facts.trace.values[value])[0]
+    return facts.find_norm(dict(row.regraded).get(parameter, left))

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.gradient_facts import is_on_device, reads_scale
-from hookviz.analysis.findings.training.program_calls import add_update_line, calls_step, find_pass_line
+from hookviz.analysis.findings.training.program_calls import add_update_line, calls_step
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _
-from hookviz.support.source_code import read_place
 from hookviz.trace import TraceData, UpdateRow
 from hookviz.trace.values import format_number
 
@@ -69,7 +68,7 @@ def find_unscaled_losses(facts: TrainingFacts) -> Iterator[Finding]:
                 "Call scaler.scale(loss).backward(): scale() returns the scaled loss, and leaves the loss as it is."
             )
             finding = Finding(steps[0], "unscaled_loss", sentence, "warning", passes, advice=advice, certainty="likely")
-            yield put_line(finding, find_pass_line(facts.trace, passes[0]), "pass")
+            yield put_line(finding, facts.pass_lines.get(passes[0]), "pass")
 
 
 def _find_unscaled_passes(facts: TrainingFacts, optimizer: int, steps: Sequence[int]) -> tuple[int, ...]:
@@ -104,10 +103,8 @@ class IdleOptimizer(NamedTuple):
     """An optimizer that took no step, although gradients of its parameters were written and cleared again."""
 
     optimizer: int
-    held: list[int]
-    """Its parameters."""
     cleared: list[int]
-    """Those whose gradients were written and cleared."""
+    """Its parameters whose gradients were written and cleared."""
     passes: set[int]
     """The passes that wrote these."""
 
@@ -126,7 +123,7 @@ def list_idle_optimizers(facts: TrainingFacts) -> Iterator[IdleOptimizer]:
         cleared = [number for number in held if facts.was_cleared(number)]
         if cleared and all(facts.is_finite(number) for number in held):
             passes = {each.pass_id for number in cleared for each in facts.accumulations(number)}
-            yield IdleOptimizer(optimizer, held, cleared, passes)
+            yield IdleOptimizer(optimizer, cleared, passes)
 
 
 def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
@@ -158,8 +155,7 @@ def _add_pass_line(facts: TrainingFacts, finding: Finding, idle: IdleOptimizer, 
         optimizer = facts.trace.rows[other.step].optimizer or 0
         cause = text.format(other=facts.describe_optimizers([optimizer]))
         return add_update_line(replace(finding, cause=cause), other)
-    made = next(row.made_at for row in facts.trace.groups if row.optimizer == idle.optimizer)
-    return put_line(finding, find_pass_line(facts.trace, pass_id) or read_place(made), "pass")
+    return put_line(finding, facts.pass_lines.get(pass_id) or facts.find_making(idle.optimizer), "pass")
 
 
 def _find_other_step(facts: TrainingFacts, idle: IdleOptimizer) -> UpdateRow | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
@@ -144,7 +143,7 @@ def _list_round(facts: TrainingFacts, held: list[int], start: int, end: int) -> 
 def _is_repeated(facts: TrainingFacts, passes: list[int]) -> bool:
     """Whether one line started all these passes, which reached the same leaves, and nothing has moved these since."""
     lines = {facts.pass_lines.get(pass_id) for pass_id in passes}
-    leaves = [facts.leaf_values(pass_id) for pass_id in passes]
+    leaves = [facts.leaf_values.get(pass_id, {}) for pass_id in passes]
     known = [node for node, value in leaves[0].items() if value is not None]
     texts = {node: repr(leaves[0][node]) for node in known}  # NaN has the text of another NaN, and is not equal to it
     is_same = all(
@@ -173,10 +172,9 @@ def find_foreign_passes(facts: TrainingFacts) -> Iterator[Finding]:
 
     Both lines start passes of their own: in a GAN, the pass of the discriminator also reaches the generator.
     """
-    for optimizer, updates in facts.updates.items() if len(facts.updates) > 1 and not facts.lacks_passes else ():
+    for optimizer in facts.updates if len(facts.updates) > 1 and not facts.lacks_passes else ():
         held = facts.list_held(optimizer)
-        starts = [-1, *(row.step for row in updates)]
-        pairs = list(pairwise(starts))
+        pairs = [(start, row.step) for start, row in facts.list_rounds(optimizer)]
         found = [one for pair in pairs for number in held if (one := _find_foreign(facts, optimizer, number, *pair))]
         if found and {one.second.pass_id for one in found} >= _list_shared(facts, held, pairs):
             yield _describe_foreign(facts, optimizer, found)

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import Lines, get_last_name, parse_source
+from hookviz.analysis.findings.parameters.call_code import CallCode
+from hookviz.analysis.findings.parameters.cutting_code import find_function, get_last_name, iter_nodes, parse_row
+from hookviz.analysis.findings.parameters.program_functions import Region
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
-from hookviz.analysis.findings.training.program_calls import find_evaluation, find_function
+from hookviz.analysis.findings.training.program_calls import find_evaluation
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_first, pluralize
 from hookviz.support.source_code import CodePlace
@@ -189,7 +190,7 @@ def find_functional_dropouts(facts: TrainingFacts) -> Iterator[Finding]:
     found: dict[CodePlace, dict[int, int]] = {}
     for module, step in steps.items():
         forward = code.find_forward(module)
-        for place in _list_droppings(trace, code.follow([forward])) if forward is not None else ():
+        for place in _list_droppings(trace, code.follow([forward.region])) if forward is not None else ():
             found.setdefault(place, {})[module] = step
     for place, modules in found.items():
         sentence = _(
@@ -206,25 +207,17 @@ def _list_droppings(trace: TraceData, regions: Iterable[Region]) -> Iterator[Cod
 
     There are none if the code asks for the mode itself, or may hand it to a function that drops.
     """
-    trees = [(index, lines, parse_source(trace.sources[index].text)) for index, lines in regions]
-    parts = [(index, tree, list(_list_nodes(tree, lines, trace.sources[index].line))) for index, lines, tree in trees]
+    trees = [(trace.sources[index].file, parse_row(trace.sources[index]), lines) for index, lines in regions]
+    parts = [(file, tree, list(iter_nodes(tree, lines))) for file, tree, lines in trees]
     nodes = [node for *_source, inside in parts for node in inside]
     if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in nodes):
         return
     if len(parts) > 1 and any(isinstance(node, (ast.If, ast.IfExp)) for node in nodes):
         return
-    for index, tree, inside in parts:
-        source = trace.sources[index]
+    for file, tree, inside in parts:
         for call in (node for node in inside if isinstance(node, ast.Call) and _drops_always(node)):
             if not may_be_left_out(find_function(tree, call.lineno), call):
-                yield CodePlace(source.file, call.lineno + source.line - 1)
-
-
-def _list_nodes(tree: ast.AST, lines: Lines, first: int) -> Iterator[ast.AST]:
-    """Yield the parts of a text, whose first line has the number ``first``, that lie in some lines."""
-    for node in ast.walk(tree):
-        if lines.first <= getattr(node, "lineno", 0) + first - 1 <= lines.last:
-            yield node
+                yield CodePlace(file, call.lineno)
 
 
 def _drops_always(call: ast.Call) -> bool:

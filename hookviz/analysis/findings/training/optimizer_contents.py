@@ -259,7 +259,7 @@ def _may_be_in_graph(facts: TrainingFacts, shapes: set[Shape]) -> bool:
     """Whether a leaf of a pass that is no parameter of a module has one of these shapes, or one that is not known."""
     names = {name for row in facts.parameters if row.held for name in row.names}
     leaves = (row for row in facts.trace.tensors if row.leaf and row.name not in names)
-    values = (facts.leaf_values(row.pass_id)[row.node] for row in leaves)
+    values = (facts.leaf_values[row.pass_id][row.node] for row in leaves)
     return any(value is None or value[0] in shapes for value in values)
 
 
@@ -368,14 +368,14 @@ def find_plain_tensors(facts: TrainingFacts) -> Iterator[Finding]:
         if row.leaf and row.name not in names and row.node not in asked:
             leaves.setdefault(row.node, []).append(row)
     for node, rows in leaves.items():
-        written = facts.written_of(node)
+        written = facts.written_of.get(node, [])
         if len(written) > 1 and _is_unchanged(facts, rows):
             yield from _judge(facts, rows[-1], written)
 
 
 def _is_unchanged(facts: TrainingFacts, rows: list[TensorRow]) -> bool:
     """Whether the numbers of a tensor are known and the same in all passes, and no optimizer can hold it."""
-    values = [facts.leaf_values(row.pass_id)[row.node] for row in rows]
+    values = [facts.leaf_values[row.pass_id][row.node] for row in rows]
     if values[0] is None or any(before != after for before, after in pairwise(values)):
         return False
     return all(row.held or row.shape != values[0][0] for row in facts.parameters)
@@ -391,7 +391,7 @@ def _judge(facts: TrainingFacts, row: TensorRow, written: list[int]) -> Iterator
         return
     model = trace.modules[trace.calls[min(calls)].module].name if calls else ""
     passes = tuple(trace.rows[step].pass_id for step in written)
-    value = facts.leaf_values(row.pass_id)[row.node]
+    value = facts.leaf_values[row.pass_id][row.node]
     shape = str(value[0]) if value is not None else ""
     names = {
         "on": row.name or _("a tensor of shape {shape}").format(shape=shape),

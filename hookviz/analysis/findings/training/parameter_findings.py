@@ -229,15 +229,11 @@ def _list_given(facts: TrainingFacts, optimizer: int, first: int) -> set[int | s
     Those to which a pass returned some are listed by name, those whose ``.grad`` the program wrote by number.
     """
     trace, leaves = facts.trace, facts.trace.lookup.leaf_names
-    since = trace.rows[_find_step_before(facts, first) :]
+    since = trace.rows[facts.find_update_before(first) or 0 :]
     names = {leaves[row.node] for row in since if row.kind == "returned" and row.node in leaves}
     later = (row for row in facts.updates[optimizer] if row.step >= first)
     values = ((number, trace.values[value]) for row in later for number, value in row.regraded)
     return {*names, *(number for number, value in values if get_norm_nan_inf(value)[0] != 0)}
-
-
-def _find_step_before(facts: TrainingFacts, step: int) -> int:
-    return max((row.step for row in facts.trace.updates if row.step < step), default=0)
 
 
 def _make_stopped(facts: TrainingFacts, finder: PlaceFinder, optimizer: int, first: int, numbers: list[int]) -> Finding:
@@ -278,7 +274,7 @@ def _find_place(facts: TrainingFacts, finder: PlaceFinder, name: str, first: int
     """Return where the graph is cut in the passes for which a parameter got no gradient."""
     owner = name.rpartition(".")[0]
     module = next((number for number, row in enumerate(facts.trace.modules) if row.name == owner), None)
-    earlier, trace = _find_step_before(facts, first), facts.trace
+    earlier, trace = facts.find_update_before(first) or 0, facts.trace
     passes = {row.pass_id for row in trace.rows[earlier:] if row.kind == "seed"}
     is_in_graph = any(row.leaf and row.name == name and row.pass_id in passes for row in trace.tensors)
     return None if module is None or is_in_graph else finder.find_since(earlier, owner, module)

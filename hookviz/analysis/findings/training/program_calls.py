@@ -2,13 +2,18 @@
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, find_innermost, get_last_name, iter_trees
+from hookviz.analysis.findings.parameters.cutting_code import (
+    find_function,
+    get_last_name,
+    iter_file_trees,
+    list_arguments,
+)
 from hookviz.analysis.findings.training.control_flow import Execution
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import TraceData, UpdateRow
@@ -40,10 +45,13 @@ def add_update_line(finding: Finding, row: UpdateRow) -> Finding:
     return put_line(finding, read_place(row.taken_at), "update")
 
 
-def find_pass_line(trace: TraceData, pass_id: int) -> CodePlace | None:
-    """Return the line that starts a pass; None if it is not known."""
-    row = next((one for one in reversed(trace.lines) if one.pass_id == pass_id), None)
-    return None if row is None else CodePlace(trace.sources[row.source].file, row.line)
+def list_pass_lines(trace: TraceData) -> dict[int, CodePlace]:
+    """Map passes to the lines that start them, where these are known."""
+    return {
+        row.pass_id: CodePlace(trace.sources[row.source].file, row.line)
+        for row in trace.lines
+        if row.pass_id is not None
+    }
 
 
 class RateSetter(NamedTuple):
@@ -51,7 +59,7 @@ class RateSetter(NamedTuple):
 
     place: CodePlace
     """The line that sets the rate, or makes the scheduler."""
-    is_scheduler: bool = False
+    is_scheduler: bool
 
 
 def find_rate_setter(trace: TraceData, optimizer: int) -> RateSetter | None:
@@ -63,21 +71,17 @@ def find_rate_setter(trace: TraceData, optimizer: int) -> RateSetter | None:
     place = _get_only(setters | makers)
     if place is None or (len(trace.optimizers) > 1 and place not in _list_makers_of(trace, optimizer)):
         return None
-    if not makers:
-        return RateSetter(place)
-    return RateSetter(place, is_scheduler=True)
+    return RateSetter(place, is_scheduler=bool(makers))
 
 
 def _list_makers_of(trace: TraceData, optimizer: int) -> set[CodePlace]:
     """List the lines that make a scheduler for an optimizer."""
-    name = trace.optimizers[optimizer].name.rpartition(".")[2]
-    return _find_lines(trace, lambda node: _makes_scheduler(node) and name in _list_arguments(node))
+    return _find_lines(trace, partial(_makes_scheduler_for, trace.optimizers[optimizer].name.rpartition(".")[2]))
 
 
-def _list_arguments(node: ast.AST) -> list[str]:
-    """List the last names of what a call is given."""
-    arguments = [*node.args, *(one.value for one in node.keywords)] if isinstance(node, ast.Call) else []
-    return [get_last_name(one) for one in arguments]
+def _makes_scheduler_for(optimizer: str, node: ast.AST) -> bool:
+    given = list_arguments(node) if isinstance(node, ast.Call) else []
+    return _makes_scheduler(node) and optimizer in map(get_last_name, given)
 
 
 def _sets_rate(node: ast.AST) -> bool:
@@ -95,9 +99,14 @@ def _makes_scheduler(node: ast.AST) -> bool:
     return name.endswith(("LR", "Scheduler", "WarmRestarts")) or name == "ReduceLROnPlateau"
 
 
+def _calls(names: Container[str], node: ast.AST) -> bool:
+    """Return whether code calls a function or method with one of some names."""
+    return isinstance(node, ast.Call) and get_last_name(node.func) in names
+
+
 def find_optimizer_call(trace: TraceData, kind: str) -> CodePlace | None:
     """Return the only line that makes an optimizer of a class; None if there are several, or none."""
-    return _get_only(_find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) == kind))
+    return _get_only(_find_lines(trace, partial(_calls, (kind,))))
 
 
 def find_evaluation(trace: TraceData, module: str) -> CodePlace | None:
@@ -117,7 +126,7 @@ def _evaluates(model: str, others: set[str], node: ast.AST) -> bool:
     function = node.func if isinstance(node, ast.Call) else None
     if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute):
         return False
-    arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+    arguments = list_arguments(node)
     is_off = function.attr == "train" and [ast.dump(one) for one in arguments] == ["Constant(value=False)"]
     name = get_last_name(function.value)
     is_own = name == model or not (isinstance(function.value, ast.Attribute) or name in others)
@@ -139,10 +148,10 @@ def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
 
     In a loop it may also stand after the pass and run in the round before, or stand above a step above the pass.
     """
-    step, line = read_place(row.taken_at), find_pass_line(trace, trace.rows[row.step].pass_id)
+    step, line = read_place(row.taken_at), list_pass_lines(trace).get(trace.rows[row.step].pass_id)
     if step is None or line is None or line.file != step.file:
         return None
-    found = {call.lineno + shift for shift, call in _list_calls(trace, step.file) if _is_clearing(call)}
+    found = {place.line for place in _find_lines(trace, _is_clearing) if place.file == step.file}
     if step.line > line.line:
         found = {one for one in found if line.line <= one <= step.line}
     else:
@@ -150,8 +159,7 @@ def find_clearing(trace: TraceData, row: UpdateRow) -> CodePlace | None:
     return CodePlace(step.file, found.pop()) if len(found) == 1 else None
 
 
-def _is_clearing(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and get_last_name(node.func) == "zero_grad"
+_is_clearing = partial(_calls, ("zero_grad",))
 
 
 def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace | None:
@@ -159,22 +167,15 @@ def find_clearing_around(trace: TraceData, place: CodePlace | None) -> CodePlace
     if place is None:
         return None
     found: set[CodePlace] = set()
-    for source, tree in iter_trees(trace, place.file):
-        scope = find_function(tree, place.line - source.line + 1)
-        calls = (node for node in ast.walk(scope) if _is_clearing(node))
-        found.update(CodePlace(source.file, getattr(node, "lineno", 0) + source.line - 1) for node in calls)
+    for source, tree in iter_file_trees(trace, place.file):
+        calls = (node for node in ast.walk(find_function(tree, place.line)) if _is_clearing(node))
+        found.update(CodePlace(source.file, getattr(node, "lineno", 0)) for node in calls)
     return _get_only(found)
-
-
-def find_function(tree: ast.AST, line: int) -> ast.AST:
-    """Return the innermost function around a line of the text; the whole program if there is none."""
-    return find_innermost(tree, FUNCTIONS, line) or tree
 
 
 def is_in_forward(trace: TraceData, place: CodePlace) -> bool:
     """Return whether a line of the program is in a function that is called ``forward``."""
-    trees = iter_trees(trace, place.file)
-    scopes = (find_function(tree, place.line - source.line + 1) for source, tree in trees)
+    scopes = (find_function(tree, place.line) for _source, tree in iter_file_trees(trace, place.file))
     return any(getattr(scope, "name", "") == "forward" for scope in scopes)
 
 
@@ -211,13 +212,12 @@ def find_later_assignment(trace: TraceData, name: str, place: CodePlace) -> Code
     ``name`` is that of the variable, or of an attribute such as ``self.model``.
     """
     found: set[CodePlace] = set()
-    for source, tree in iter_trees(trace, place.file):
-        shift = source.line - 1
-        scope = find_function(tree, place.line - shift)
+    for source, tree in iter_file_trees(trace, place.file):
+        scope = find_function(tree, place.line)
         nodes = (node for node in ast.walk(scope) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
         own = (node for node in nodes if find_function(tree, node.lineno) is scope)
-        later = (node for node in own if node.lineno > place.line - shift and name in map(ast.unparse, node.targets))
-        found.update(CodePlace(source.file, node.lineno + shift) for node in later)
+        later = (node for node in own if node.lineno > place.line and name in map(ast.unparse, node.targets))
+        found.update(CodePlace(source.file, node.lineno) for node in later)
     return _get_only(found)
 
 
@@ -265,9 +265,9 @@ def find_freezing(trace: TraceData, *, during_training: bool) -> FreezingCode:
     ``during_training`` leaves out what runs only before the first pass. Beside code that sets a flag to False, what
     computes one is left out.
     """
-    execution, every = Execution(trace), enumerate(iter_trees(trace))
+    execution, every = Execution(trace), enumerate(iter_file_trees(trace))
     found = [
-        (index, node, CodePlace(source.file, node.lineno + source.line - 1))
+        (index, node, CodePlace(source.file, node.lineno))
         for index, (source, tree) in every
         for node in ast.walk(tree)
         if isinstance(node, (ast.Call, ast.Assign)) and _read_flag(node)
@@ -284,7 +284,7 @@ def _read_flag(node: ast.Call | ast.Assign) -> str:
     """Return the code of the value that code gives to ``requires_grad``; empty if it gives none, or True."""
     text = ""
     if isinstance(node, ast.Call) and get_last_name(node.func) == "requires_grad_":
-        values = [*node.args, *(one.value for one in node.keywords)]
+        values = list_arguments(node)
         text = ast.unparse(values[0]) if values and not _is_of_new_object(node.func) else ""
     elif isinstance(node, ast.Assign) and get_last_name(node.targets[0]) == "requires_grad":
         text = ast.unparse(node.value)
@@ -304,9 +304,7 @@ def find_zeroing(trace: TraceData, name: str) -> CodePlace | None:
 
 def find_initialisation(trace: TraceData) -> CodePlace | None:
     """Return the only line that draws weights anew, as ``nn.init.normal_(layer.weight)`` does."""
-    return _get_only(
-        _find_lines(trace, lambda node: isinstance(node, ast.Call) and get_last_name(node.func) in _DRAWING)
-    )
+    return _get_only(_find_lines(trace, partial(_calls, _DRAWING)))
 
 
 def _zeroes(attribute: str, node: ast.AST) -> bool:
@@ -348,7 +346,7 @@ def _has_last_name(part: ast.expr, name: str) -> bool:
 def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outside_of: str = "") -> set[CodePlace]:
     """Return the lines of the wanted nodes, without those in functions of a name."""
     found: set[CodePlace] = set()
-    for source, tree in iter_trees(trace):
+    for source, tree in iter_file_trees(trace):
         nodes = list(ast.walk(tree))
         skipped = {
             id(inner)
@@ -357,17 +355,8 @@ def _find_lines(trace: TraceData, is_wanted: Callable[[ast.AST], bool], *, outsi
             for inner in ast.walk(node)
         }
         wanted = (node for node in nodes if id(node) not in skipped and is_wanted(node))
-        lines = (getattr(node, "lineno", 0) + source.line - 1 for node in wanted)
-        found.update(CodePlace(source.file, line) for line in lines)
+        found.update(CodePlace(source.file, getattr(node, "lineno", 0)) for node in wanted)
     return found
-
-
-def _list_calls(trace: TraceData, file: str | None) -> Iterator[tuple[int, ast.Call]]:
-    """Yield each call in a file, and how far its line is shifted."""
-    for source, tree in iter_trees(trace, file):
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                yield source.line - 1, node
 
 
 def _get_only(places: set[CodePlace]) -> CodePlace | None:

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees
+from hookviz.analysis.findings.parameters.cutting_code import find_function, get_last_name, iter_file_trees
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
-from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import _, pluralize
 from hookviz.support.source_code import CodePlace
@@ -63,21 +62,21 @@ def find_rebound(facts: TrainingFacts) -> Iterator[Finding]:
 def find_dropped_edits(facts: TrainingFacts) -> Iterator[Finding]:
     """Find code of a training such as ``p.grad.clamp(-1, 1)``, which makes a new tensor that nothing uses."""
     trace = facts.trace
-    for index, (source, tree) in enumerate(iter_trees(trace)) if facts.updates else ():
-        for call in _list_dropped(trace, tree, _list_starts(trace, index)) if ".grad." in source.text else ():
+    for index, (source, tree) in enumerate(iter_file_trees(trace)) if facts.updates else ():
+        for call in _list_dropped(trace, index, tree) if ".grad." in source.text else ():
             assert isinstance(call.func, ast.Attribute)
             words = {"code": ast.unparse(call), "method": call.func.attr}
             sentence = _("{code} makes a new tensor, which nothing uses: the gradient stays as it is.").format(**words)
             advice = _("Write {method}_(...), which edits it in place.").format(**words)
             step = facts.trace.updates[0].step
             finding = Finding(step, "rebound", sentence, "warning", certainty="likely", advice=advice)
-            yield put_line(finding, CodePlace(source.file, call.lineno + source.line - 1))
+            yield put_line(finding, CodePlace(source.file, call.lineno))
 
 
-def _list_dropped(trace: TraceData, tree: ast.Module, starts: list[int]) -> list[ast.Call]:
+def _list_dropped(trace: TraceData, source: int, tree: ast.Module) -> list[ast.Call]:
     """List the calls that make a new tensor from the gradient of a leaf, and do nothing else."""
     shown, found = tree.body[-1:], dict[ast.Call, None]()  # a notebook shows the value of the last line of a cell
-    for scope in _list_scopes(tree, starts):
+    for scope in _list_scopes(trace, source, tree):
         leaves = {*trace.lookup.leaf_names.values(), *_list_loop_targets(scope)}
         for node in ast.walk(scope):
             call = node.value if isinstance(node, ast.Expr) and node not in shown else None
@@ -108,12 +107,12 @@ def _list_still(facts: TrainingFacts) -> dict[str, list[int]]:
 
     Nothing is returned if a leaf with a gradient was changed, or if the numbers of all are unknown.
     """
-    names, still, values = facts.trace.lookup.leaf_names, {}, [facts.leaf_values(number) for number in facts.passes]
+    names, still, values = facts.trace.lookup.leaf_names, {}, facts.leaf_values.values()
     for node, name in names.items():
         found = [one[node] for one in values if node in one]
         if any(before != found[0] for before in found):
             return {}
-        if len(steps := facts.written_of(node)) > 1:
+        if len(steps := facts.written_of.get(node, [])) > 1:
             still[name] = steps
     is_known = any(value is not None for one in values for value in one.values())
     return still if is_known else {}
@@ -150,26 +149,21 @@ def _list_rebindings(trace: TraceData) -> Iterator[_Rebinding]:
 
     They lie in the functions that start passes, and in those that these call.
     """
-    for index, (source, tree) in enumerate(iter_trees(trace)):
-        for scope in _list_scopes(tree, _list_starts(trace, index)) if ".grad" in source.text else ():
+    for index, (source, tree) in enumerate(iter_file_trees(trace)):
+        for scope in _list_scopes(trace, index, tree) if ".grad" in source.text else ():
             nodes = list(ast.walk(scope))
             loops = [node for node in nodes if isinstance(node, ast.For) and isinstance(node.target, ast.Name)]
             for node in nodes:
                 if isinstance(node, ast.Assign) and (name := _read_rebound(node)):
-                    place = CodePlace(source.file, node.lineno + source.line - 1)
+                    place = CodePlace(source.file, node.lineno)
                     is_lost = any(_is_lost(loop, node, name) for loop in loops)
                     yield _Rebinding(place, name, ast.unparse(node), is_lost, may_be_left_out(scope, node))
 
 
-def _list_starts(trace: TraceData, source: int) -> list[int]:
-    """List the lines of a text, counted from 1, that start passes."""
-    rows = (row for row in trace.lines if row.source == source and row.pass_id is not None)
-    return [row.line - trace.sources[source].line + 1 for row in rows]
-
-
-def _list_scopes(tree: ast.AST, lines: list[int]) -> list[ast.AST]:
-    """List the functions around some lines, and those of the same text that they call in any case."""
-    around = list(dict.fromkeys(find_function(tree, line) for line in lines))
+def _list_scopes(trace: TraceData, source: int, tree: ast.AST) -> list[ast.AST]:
+    """List the functions around the lines of a text that start passes, and those that they call in any case."""
+    starts = (row.line for row in trace.lines if row.source == source and row.pass_id is not None)
+    around = list(dict.fromkeys(find_function(tree, line) for line in starts))
     calls = ((scope, node) for scope in around for node in ast.walk(scope) if isinstance(node, ast.Call))
     called = {get_last_name(call.func) for scope, call in calls if not may_be_left_out(scope, call)}
     return around + [

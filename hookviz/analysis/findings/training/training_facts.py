@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from hookviz.analysis.findings.training.parameter_moves import ParameterMoves
+from hookviz.analysis.findings.training.program_calls import list_pass_lines
 from hookviz.support.messages import _
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import ParameterRow, TraceData, UpdateRow
@@ -64,12 +65,13 @@ class TrainingFacts:
         accumulations: dict[str, list[Accumulation]] = {}
         for index, row in enumerate(self.trace.rows):
             if row.kind == "accumulate" and row.node in names:
-                before = 0.0 if row.before is None else self._norm(row.before)
-                found = Accumulation(index, row.pass_id, before, self._norm(row.after))
+                before = 0.0 if row.before is None else self.find_norm(row.before)
+                found = Accumulation(index, row.pass_id, before, self.find_norm(row.after))
                 accumulations.setdefault(names[row.node], []).append(found)
         return accumulations
 
-    def _norm(self, index: Any) -> float | None:
+    def find_norm(self, index: Any) -> float | None:
+        """Return the norm of a value; None if its numbers are not known."""
         if index is None or self.trace.values[index][-1] is not None:
             return None
         return get_norm_nan_inf(self.trace.values[index])[0]
@@ -134,15 +136,11 @@ class TrainingFacts:
     @cached_property
     def pass_lines(self) -> dict[int, CodePlace]:
         """Pass → the line that starts it, where it is known."""
-        sources = self.trace.sources
-        return {
-            row.pass_id: CodePlace(sources[row.source].file, row.line)
-            for row in self.trace.lines
-            if row.pass_id is not None
-        }
+        return list_pass_lines(self.trace)
 
     @cached_property
-    def _leaf_values(self) -> dict[int, dict[int, ValueRow | None]]:
+    def leaf_values(self) -> dict[int, dict[int, ValueRow | None]]:
+        """Pass with leaves → each leaf → its value when the pass began; None if its numbers are not known."""
         found: dict[int, dict[int, ValueRow | None]] = {}
         for row in self.trace.tensors:
             if row.leaf:
@@ -151,26 +149,14 @@ class TrainingFacts:
                 found.setdefault(row.pass_id, {})[row.node] = value if is_known else None
         return found
 
-    @property
-    def passes(self) -> list[int]:
-        """The passes that have leaves."""
-        return list(self._leaf_values)
-
-    def leaf_values(self, pass_id: int) -> dict[int, ValueRow | None]:
-        """Leaf of a pass → its value when the pass began; None if its numbers are not known."""
-        return self._leaf_values.get(pass_id, {})
-
     @cached_property
-    def _written_of(self) -> dict[int, list[int]]:
+    def written_of(self) -> dict[int, list[int]]:
+        """Leaf, named or not → the steps that wrote its gradient, in order."""
         found: dict[int, list[int]] = {}
         for step, row in enumerate(self.trace.rows):
             if row.kind == "accumulate" and row.node is not None:
                 found.setdefault(row.node, []).append(step)
         return found
-
-    def written_of(self, node: int) -> list[int]:
-        """Return the steps that wrote the gradient of a leaf, named or not, in order."""
-        return self._written_of.get(node, [])
 
     @cached_property
     def _written(self) -> list[int]:
@@ -200,7 +186,7 @@ class TrainingFacts:
     def list_last_norms(self, written: Sequence[int]) -> list[float | None]:
         """List the norms that the gradients of the leaves had after these steps; None for one that is not known."""
         last = {self.trace.rows[step].node: self.trace.rows[step].after for step in written}
-        return [self._norm(value) for value in last.values()]
+        return [self.find_norm(value) for value in last.values()]
 
     def find_scale(self, written: int) -> float | None:
         """Return the scale of a GradScaler that a gradient had when it was written; None if it was not scaled."""

@@ -5,10 +5,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from hookviz.analysis.findings.parameters.call_code import CallCode, Region
-from hookviz.analysis.findings.parameters.cutting_code import FUNCTIONS, get_last_name, iter_trees, parse_source
+from hookviz.analysis.findings.parameters.call_code import CallCode
+from hookviz.analysis.findings.parameters.cutting_code import (
+    FUNCTIONS,
+    get_last_name,
+    iter_file_trees,
+    parse_row,
+    parse_source,
+)
 from hookviz.analysis.findings.parameters.graph_switches import find_switch
 from hookviz.analysis.findings.parameters.none_gradients import find_backward
+from hookviz.analysis.findings.parameters.program_functions import Function, Region
 from hookviz.support.source_code import CodePlace
 from hookviz.trace import TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -72,22 +79,21 @@ def find_backward_line(trace: TraceData, pass_id: int, node: int) -> CodePlace |
     place = find_backward(trace, pass_id, node)
     if place is None:
         return None
-    for source, tree in iter_trees(trace, place.file):
+    for _source, tree in iter_file_trees(trace, place.file):
         for function in (part for part in ast.walk(tree) if isinstance(part, FUNCTIONS)):
-            first = min([function.lineno, *(one.lineno for one in function.decorator_list)]) + source.line - 1
+            first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
             returns = [part for part in ast.walk(function) if isinstance(part, ast.Return)]
             if first == place.line and len(returns) == 1:
-                return CodePlace(place.file, returns[0].lineno + source.line - 1)
+                return CodePlace(place.file, returns[0].lineno)
     return place
 
 
 def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
     """List the lines that can have made a node: of the forward that made it and its hooks, or of the code around."""
     code, call = CallCode(trace), trace.owners.get(node)
-    regions = list_regions(code, node)
     scales = call is None and any(node in row.at for row in trace.scales)
     op = _SCALE if scales else trace.ops[node]
-    uses = [use for region in regions for use in _list_uses(code, region, op, call is None)]
+    uses = [use for region in list_regions(code, node) for use in _list_uses(code, region, op, call is None)]
     uses = [use for use in uses if not _has_no_graph(code, use)]
     uses += [] if call is None else _list_in_hooks(trace, call, trace.ops[node])
     made = _list_alike(trace, node)
@@ -95,8 +101,9 @@ def list_op_lines(trace: TraceData, node: int) -> list[CodePlace]:
         uses = [use for use in uses if not use.has_number]
         made = [other for other in made if _count_inputs(trace, other) > 1]
     paired = _pair(node, made, uses)
-    if paired is None and call is not None and regions:
-        uses = _narrow(code, node, uses, regions[0])
+    forward = None if call is None else code.find_forward(trace.calls[call].module)
+    if paired is None and forward is not None:
+        uses = _narrow(code, node, uses, forward)
     return sorted(
         {use.place for use in ([paired] if paired else uses)}, key=lambda place: (place.file or "", place.line)
     )
@@ -108,7 +115,7 @@ def list_regions(code: CallCode, node: int) -> list[Region]:
     if call is None:
         return code.list_around_pass()
     forward = code.find_forward(code.trace.calls[call].module)
-    return [] if forward is None else code.follow([forward])
+    return [] if forward is None else code.follow([forward.region])
 
 
 def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterator[_Use]:
@@ -117,19 +124,18 @@ def _list_uses(code: CallCode, region: Region, op: str, outside: bool) -> Iterat
     The loop in which the pass begins runs once in a pass.
     """
     source, begins = code.trace.sources[region[0]], code.pass_line if outside else None
-    is_here = begins is not None and code.file_of(begins) == source.file
-    start = begins.line - source.line + 1 if begins is not None and is_here else 0
-    tree, lines = parse_source(source.text), region[1].shift(1 - source.line)
-    for part, runs_once in _walk(tree, outside, start):
-        if lines.first <= getattr(part, "lineno", 0) <= lines.last and _is_use(part, op):
-            place = CodePlace(source.file, part.lineno + source.line - 1)  # type: ignore[attr-defined]
-            yield _Use(place, region, runs_once, _has_number(part))
+    is_here = begins is not None and code.place_of(begins).file == source.file
+    start = begins.line if begins is not None and is_here else 0
+    for part, runs_once in _walk(parse_row(source), outside, start):
+        line = getattr(part, "lineno", 0)
+        if region[1].contain(line) and _is_use(part, op):
+            yield _Use(CodePlace(source.file, line), region, runs_once, _has_number(part))
 
 
 def _has_no_graph(code: CallCode, use: _Use) -> bool:
     """Whether a piece of code runs in ``torch.no_grad``, so that it made no node."""
     source = None if use.region is None else code.trace.sources[use.region[0]]
-    return source is not None and find_switch(source.text, source.line, use.place.line or 0, "no_grad") is not None
+    return source is not None and find_switch(parse_row(source), use.place.line, "no_grad") is not None
 
 
 def _list_in_hooks(trace: TraceData, call: int, op: str) -> Iterator[_Use]:
@@ -189,20 +195,20 @@ def _list_outside(trace: TraceData, node: int) -> list[int]:
     return [other for other in nodes if other not in trace.owners]
 
 
-def _narrow(code: CallCode, node: int, uses: list[_Use], forward: Region) -> list[_Use]:
+def _narrow(code: CallCode, node: int, uses: list[_Use], forward: Function) -> list[_Use]:
     """Leave out what comes before a module call that ran earlier in a forward, or after one that ran later."""
     trace, call = code.trace, code.trace.owners[node]
     first, last = 0, None
     for inner, line in code.lines.items():
         made = trace.lookup.nodes_by_call.get(inner, ()) if trace.calls[inner].parent == call else ()
-        inside = line.source == forward[0] and forward[1].first <= line.line <= forward[1].last
+        inside = line.source == forward.source and forward.lines.contain(line.line)
         nodes = [one for one in made if trace.ops[one] != "AccumulateGrad"]
         if nodes and inside:
             first = max(first, line.line) if max(nodes) < node else first
             last = min(last or line.line, line.line) if min(nodes) > node else last
     if last is not None and last < first:  # a loop
         return uses
-    own = [use for use in uses if use.region == forward]
+    own = [use for use in uses if use.region == forward.region]
     out = {use for use in own if use.runs_once and not first <= use.place[1] <= (last or use.place[1])}
     return [use for use in uses if use not in out]
 
