@@ -11,6 +11,7 @@ class Cause(NamedTuple):
     key: str
     """Its name; ``explanations.py`` has its kind, why the hook did not fire, and what to do."""
     arguments: dict[str, str] = {}  # noqa: RUF012 - a default of a named tuple, which nobody changes
+    """What its sentences name, beside the hook, its owner and the step."""
     step: int | None = None
     """The step to look at."""
     is_proven: bool = True

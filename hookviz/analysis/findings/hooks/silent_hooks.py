@@ -91,7 +91,7 @@ class ExplainedHook:
     def arguments(self) -> dict[str, str]:
         """What its sentences name."""
         names = {"on": self.hook.on, "code": write_access(self.hook.on), "hook": self.hook.label}
-        return {**self.cause.arguments, **names}
+        return {**self.cause.arguments, **names, "step": f"{(self.cause.step or 0) + 1:,}"}
 
     @property
     def reason(self) -> str:

@@ -26,8 +26,7 @@ def compiled_before(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     others = {row.region for row in runs.values()} - {row.region for row in built.values()}
     if not is_known or not own or others or max(built) >= hook.since or max(runs) < hook.since:
         return None
-    names = {"on": hook.on, "region": built[own[-1]].region or "", "step": f"{own[-1] + 1:,}"}
-    return Cause("compiled.before", names, own[-1])
+    return Cause("compiled.before", {"region": built[own[-1]].region or ""}, own[-1])
 
 
 def transformed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -35,7 +34,7 @@ def transformed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     steps = timeline.calls_while(hook)
     if not steps or not all(timeline.call_at(step).transformed for step in steps):
         return None
-    return Cause("transformed", {"on": hook.on}, steps[-1])
+    return Cause("transformed", step=steps[-1])
 
 
 def transformed_tensor(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -45,13 +44,13 @@ def transformed_tensor(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     is_of_called = hook.leaf and bool(calls) and all(call.transformed for call in calls)
     if hook.in_graph or not hook.passes or not (is_of_called or hook.transformed >= hook.passes):
         return None
-    return Cause("transformed", {"on": hook.on})
+    return Cause("transformed")
 
 
 def in_graph_of_transform(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """Its tensor belongs to the graph of a transform of torch.func."""
     is_unused = hook.wrapped and not hook.in_graph and hook.passes
-    return Cause("transformed", {"on": hook.on}) if is_unused else None
+    return Cause("transformed") if is_unused else None
 
 
 TRANSFORMED_EXPLANATIONS: dict[str, Explanation] = {
