@@ -1,6 +1,7 @@
 """Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
 
 from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.hooks.firings import list_hooks_at
 from hookviz.analysis.findings.hooks.program_text import find_edit_in_place
 from hookviz.analysis.findings.parameters.missing_gradients import tell_same
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
@@ -54,8 +55,7 @@ def _list_hooks(trace: TraceData, steps: list[int]) -> tuple[Hook, ...]:
     """List the hooks whose edits these steps show in the first pass: a function may be on several tensors."""
     first = trace.rows[steps[0]].pass_id
     causes = (trace.rows[step].cause for step in steps if trace.rows[step].pass_id == first)
-    numbers = dict.fromkeys(trace.rows[cause].hook for cause in causes if cause is not None)
-    return tuple(trace.hook(number) for number in numbers if number is not None)
+    return tuple(map(trace.hook, list_hooks_at(trace, [cause for cause in causes if cause is not None])))
 
 
 def _name_changed(trace: TraceData, steps: list[int]) -> str:

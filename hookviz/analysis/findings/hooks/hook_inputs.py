@@ -3,6 +3,7 @@
 import ast
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import iter_firings
 from hookviz.analysis.findings.hooks.program_text import find_hook_line, find_returning_line, list_given, parse_hook
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import Hook, Step, StepRow, TraceData
@@ -18,25 +19,24 @@ def list_hook_inputs(trace: TraceData) -> list[Finding]:
     """List the forward pre-hooks to which torch gave no input, or whose result lost one; the first time of each."""
     found: dict[int, Finding] = {}
     taking = {row.call for row in trace.rows if row.kind == "call" and row.after not in (None, ())}
-    for step in trace.lookup.steps_of_kinds("forward_pre_hook"):
+    for step, index, hook in iter_firings(trace, "forward_pre_hook"):
         row = trace.rows[step]
-        if row.hook is None or row.hook in found:
+        if index in found:
             continue
         lost = _list_lost(row)
         if lost:
-            severity = "remark" if _reads_rest(trace.hook(row.hook), len(row.labels[1])) else "warning"
-            found[row.hook] = _make_lost(trace, step, row.hook, lost, severity)
-        elif row.before == () and row.call in taking and "with_kwargs" not in trace.hook_rows[row.hook].flags:
-            found[row.hook] = _make_blind(trace, step, row.hook)
+            severity = "remark" if _reads_rest(trace.hook(index), len(row.labels[1])) else "warning"
+            found[index] = _make_lost(trace, step, index, lost, severity)
+        elif row.before == () and row.call in taking and "with_kwargs" not in hook.flags:
+            found[index] = _make_blind(trace, step, index)
     return list(found.values())
 
 
 def list_lost_rows(trace: TraceData) -> list[Finding]:
     """List the forward hooks that returned a row of the only tensor that they were given; the first time of each."""
     found: dict[int, Finding] = {}
-    for step in trace.lookup.steps_of_kinds("forward_pre_hook", "forward_hook"):
-        index = trace.rows[step].hook
-        if index is not None and index not in found and loses_rows(trace.steps[step]):
+    for step, index, _row in iter_firings(trace, "forward_pre_hook", "forward_hook"):
+        if index not in found and loses_rows(trace.steps[step]):
             found[index] = _make_row(trace, step, index)
     return list(found.values())
 
@@ -142,11 +142,11 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
     Torch puts ``register_backward_hook`` on the node of the first output tensor: its grad_input is that of this node.
     """
     found: dict[tuple[str, str], Finding] = {}
-    for step in trace.lookup.steps_of_kinds("backward_hook"):
+    for step, index, _row in iter_firings(trace, "backward_hook"):
         row = trace.rows[step]
-        if row.call is None or row.hook is None:
+        if row.call is None:
             continue
-        hook, others = trace.hook(row.hook), _list_inner_nodes(trace, row.call) - {row.node}
+        hook, others = trace.hook(index), _list_inner_nodes(trace, row.call) - {row.node}
         names = {"hook": hook.label, "on": hook.on, "node": trace.name(row.node), "count": f"{len(others) + 1:,}"}
         if others and (hook.label, hook.on) not in found:
             found[hook.label, hook.on] = Finding(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import iter_firings
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, TraceData
@@ -49,11 +50,11 @@ def _list_calls(trace: TraceData) -> dict[tuple[int, int], dict[bool, list[int]]
 def _list_runs(trace: TraceData) -> dict[int, list[tuple[int, int, str | None]]]:
     """Return call → hook, step and effect of each forward hook that ran in it."""
     found: dict[int, list[tuple[int, int, str | None]]] = {}
-    for step in trace.lookup.steps_of_kinds(*FORWARD_HOOK_KINDS):
+    for step, index, _row in iter_firings(trace, *FORWARD_HOOK_KINDS):
         row = trace.rows[step]
-        if row.call is not None and row.hook is not None:
+        if row.call is not None:
             is_equal = row.effect == "replaced" and trace.steps[step].before == trace.steps[step].after
-            found.setdefault(row.call, []).append((row.hook, step, "kept" if is_equal else row.effect))
+            found.setdefault(row.call, []).append((index, step, "kept" if is_equal else row.effect))
     return found
 
 

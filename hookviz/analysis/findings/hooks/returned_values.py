@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
+from hookviz.analysis.findings.hooks.firings import group_firings, iter_firings, list_fired
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
 from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names, list_given
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
@@ -42,10 +42,9 @@ _OWNERS = frozenset({"torch", "F", "functional", "nn.functional", "torch.nn.func
 def list_reshaped_outputs(trace: TraceData) -> list[Finding]:
     """List the forward hooks that put a tensor of another shape in the place of the output; the first time of each."""
     found: dict[int, Finding] = {}
-    for number in trace.lookup.steps_of_kinds("forward_hook"):
+    for number, index, _row in iter_firings(trace, "forward_hook"):
         step = trace.steps[number]
-        index = step.row.hook
-        if index is not None and index not in found and _has_other_shape(step) and not loses_rows(step):
+        if index not in found and _has_other_shape(step) and not loses_rows(step):
             found[index] = _make_reshaped(trace, step, index)
     return list(found.values())
 

@@ -8,6 +8,7 @@ from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.hooks.cause import Cause, Explanation
 from hookviz.analysis.findings.hooks.causes import find_cause
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
+from hookviz.analysis.findings.hooks.firings import list_hooks_at
 from hookviz.analysis.findings.hooks.program_text import FORWARD, PASSED, REPLACED, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
@@ -171,11 +172,9 @@ def list_silent_hooks(trace: TraceData) -> list[ExplainedHook]:
 
 def _list_silent(trace: TraceData) -> Iterator[ExplainedHook]:
     timeline = Timeline(trace)
-    fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
     owners: dict[object, set[str]] = {}
-    for number in fired:
-        if number is not None:
-            owners.setdefault(_identify(trace.hook_rows[number]), set()).add(trace.hook(number).on)
+    for fired in list_hooks_at(trace, trace.lookup.steps_of_kinds(*HOOK_KINDS)):
+        owners.setdefault(_identify(trace.hook_rows[fired]), set()).add(trace.hook(fired).on)
     for index, row in enumerate(trace.unfired_rows):
         if row.name in timeline.unobserved_hooks:  # one with this name ran unobserved: it may have been this one
             continue

@@ -3,10 +3,11 @@
 from collections.abc import Container, Iterator
 
 from hookviz.analysis.findings.hooks.cause import Cause, Explanation
+from hookviz.analysis.findings.hooks.firings import iter_firings
 from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients, is_without_gradient
 from hookviz.support.messages import N_
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, StepRow, TraceData
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, HookRow, StepRow, TraceData
 
 SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
     # it fired, but before the gradients
@@ -83,30 +84,28 @@ def find_surprises(trace: TraceData) -> Iterator[tuple[int, Cause]]:
     """Yield the index of each hook with the first of its firings that is surprising."""
     surprising: set[int] = set()
     gradients = NoneGradients(trace)
-    for index, row in enumerate(trace.rows):
-        if row.hook is not None and row.kind in HOOK_KINDS and row.hook not in surprising:
-            cause = _find_surprise(trace, index, row) or _find_unwritten(gradients, index, row)
+    for step, index, hook in iter_firings(trace, *HOOK_KINDS):
+        if index not in surprising:
+            row = trace.rows[step]
+            cause = _find_surprise(trace, step, row, hook) or _find_unwritten(gradients, step, row)
             if cause is not None:
-                surprising.add(row.hook)
-                yield row.hook, _add_place(cause, gradients, row)
+                surprising.add(index)
+                yield index, _add_place(cause, gradients, row)
     yield from _find_ignored(trace, surprising)
 
 
 def _find_ignored(trace: TraceData, others: Container[int]) -> Iterator[tuple[int, Cause]]:
     """Yield the multi-grad hooks that return a value, but for those with another surprise."""
     first: dict[int, int] = {}
-    for step in trace.lookup.steps_of_kinds("multi_grad_hook"):
-        index = trace.rows[step].hook
-        if index is not None:
-            first.setdefault(index, step)
+    for step, index, _row in iter_firings(trace, "multi_grad_hook"):
+        first.setdefault(index, step)
     for index, step in first.items():
         if index not in others and find_return(trace.hook(index)) is not None:
             yield index, Cause("ignored", step=step)
 
 
-def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
-    hook = None if row.hook is None else trace.hook_rows[row.hook]
-    if hook is not None and hook.until is not None and hook.until <= index and row.kind in _KEPT_KINDS:
+def _find_surprise(trace: TraceData, index: int, row: StepRow, hook: HookRow) -> Cause | None:
+    if hook.until is not None and hook.until <= index and row.kind in _KEPT_KINDS:
         return Cause("kept", {"where": hook.removed_at or ""}, index)
     if row.kind in ("full_backward_hook", "full_backward_pre_hook"):
         return _find_module_surprise(index, row)
