@@ -13,7 +13,7 @@ from hookviz.analysis.hook_counts import HookCount, count_firings, find_count
 from hookviz.api.trace import Trace, data_of
 from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
-from hookviz.hook_listing.graph_hooks import UnplacedHook, UnplacedHooks, capture_with_hooks
+from hookviz.hook_listing.graph_hooks import UnplacedHooks, capture_with_hooks
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.torch.hook_dicts import (
     Dict,
@@ -27,7 +27,7 @@ from hookviz.recorder.torch.hook_dicts import (
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.printable import describe_type
-from hookviz.support.source_code import describe_function
+from hookviz.support.source_code import Source, describe_function
 from hookviz.support.table import Table, cells_of, head_of
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.hooks import HookLabels, LabelledHook
@@ -246,7 +246,7 @@ def _describe_unplaced(unplaced: UnplacedHooks) -> str:
     return join_sentences(sentences)
 
 
-def _join_unplaced(hooks: Sequence[UnplacedHook]) -> str:
+def _join_unplaced(hooks: Sequence[Source]) -> str:
     """Join hooks with their lines of source, each once."""
     texts = [f"{hook.label} ({hook.where})" if hook.where else hook.label for hook in hooks]
     return ", ".join(dict.fromkeys(texts))

@@ -2,11 +2,11 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hookviz.support.definitions import Definition, find_definition, iter_own_nodes, list_returned
+from hookviz.support.definitions import Definition, find_definition
 from hookviz.support.printable import make_printable
 from hookviz.support.terminal_text import truncate
 from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, ON_TENSOR_KINDS
@@ -54,14 +54,6 @@ class HookSyntax:
     def worst(self) -> str:
         """The severity of what certainly fails in a hook of this kind."""
         return "warning" if self.is_guess else "error"
-
-    def own_nodes(self) -> Iterator[ast.AST]:
-        """Yield the nodes of the body, without those of functions defined in it."""
-        return iter_own_nodes(self.definition)
-
-    def returned(self) -> list[ast.expr | None]:
-        """List what its return statements return; the body of a lambda."""
-        return list_returned(self.definition)
 
     def role_of(self, expression: ast.AST) -> tuple[str, Role] | None:
         """Return (name, role) of the parameter whose value ``expression`` is: ``grad``, ``args[0]``, ``grad.data``."""

@@ -55,6 +55,17 @@ def path_to(tree: ast.AST, wanted: ast.AST) -> list[ast.AST]:
     return path[::-1]
 
 
+def list_names(code: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> list[str]:
+    """List the variables in some code, in the order of the syntax tree; ``context`` is what it does with them.
+
+    >>> assignment = ast.parse("a = b + c")
+    >>> list_names(assignment), list_names(assignment, ast.Store)
+    (['a', 'b', 'c'], ['a'])
+    """
+    parts = (part for part in ast.walk(code) if isinstance(part, ast.Name))
+    return [part.id for part in parts if isinstance(part.ctx, context)]
+
+
 _LOOPS = (ast.For, ast.AsyncFor)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -82,22 +93,19 @@ def list_loop_variables(definition: Definition, around: Sequence[ast.AST]) -> li
             targets += [generator.target for generator in node.generators]
         elif isinstance(node, _SCOPES):
             break
-    names = _add_computed(
-        [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)], bodies
-    )
+    names = _add_computed([name for target in targets for name in list_names(target)], bodies)
     body = definition.body if isinstance(definition, ast.Lambda) else ast.Module(definition.body, [])
-    used = [part for part in ast.walk(body) if isinstance(part, ast.Name)]
-    own = {part.arg for part in ast.walk(definition) if isinstance(part, ast.arg)}
-    own |= {part.id for part in used if isinstance(part.ctx, ast.Store)}
-    return [name for name in dict.fromkeys(names) if name in {part.id for part in used} - own]
+    own = {part.arg for part in ast.walk(definition) if isinstance(part, ast.arg)} | {*list_names(body, ast.Store)}
+    read = {*list_names(body)} - own
+    return [name for name in dict.fromkeys(names) if name in read]
 
 
 def _add_computed(names: list[str], bodies: list[ast.stmt]) -> list[str]:
     """Add the variables that a statement of a loop computes from those in each turn."""
     for statement in bodies:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            read = {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
-            names = [*names, statement.targets[0].id] if not read.isdisjoint(names) else names
+            is_computed = not {*list_names(statement.value)}.isdisjoint(names)
+            names = [*names, statement.targets[0].id] if is_computed else names
     return names
 
 

@@ -5,6 +5,7 @@ import ast
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.firings import iter_firings
 from hookviz.analysis.findings.hooks.program_text import find_hook_line, find_returning_line, list_given, parse_hook
+from hookviz.support.definitions import list_names
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import Hook, Step, StepRow, TraceData
 from hookviz.trace.sentences import format_values, name_tensors
@@ -85,7 +86,7 @@ def _reads_rest(hook: Hook, count: int) -> bool:
     few = {part.value for part in nodes if isinstance(part, ast.Subscript) and _is_below(part.slice, count)}
     for part in nodes:
         if isinstance(part, ast.Assign) and isinstance(target := part.targets[0], (ast.Tuple, ast.List)):
-            rest = {name.id for one in target.elts[count:] for name in ast.walk(one) if isinstance(name, ast.Name)}
+            rest = {name for one in target.elts[count:] for name in list_names(one)}
             is_unread = all(one.id not in rest for one in loads)
             few |= {part.value} if is_unread else set()
     return any(one.id in given[1:] and one not in few for one in loads)

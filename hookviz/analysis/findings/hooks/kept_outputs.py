@@ -8,6 +8,7 @@ from typing import Any
 from hookviz.analysis.findings.finding import Finding
 from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_given, parse_hook
+from hookviz.support.definitions import list_names
 from hookviz.support.messages import _, join_first
 from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
@@ -192,23 +193,22 @@ def _list_stores(hook: Hook) -> Iterator[Store]:
     function = parse_hook(hook)
     if function is None or hook.line is None:
         return
-    local = {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    local = {*list_names(function, ast.Store)}
     given = set(list_given(hook)[1:]) - local
     lines = function.body if isinstance(function, ast.FunctionDef) else [ast.Expr(function.body)]
     plain = (line for line in lines if isinstance(line, (ast.Expr, ast.Assign)))
     for store in (found for line in plain for node in ast.walk(line) for found in read_stores(node)):
-        used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}
-        roots = {part.id for part in ast.walk(store.target) if isinstance(part, ast.Name)}
+        used = {*list_names(store.value)}
         is_computed_from = not used.isdisjoint(_list_owners(store.target))
-        if used & given and not roots & local and not is_computed_from:
+        if used & given and local.isdisjoint(list_names(store.target)) and not is_computed_from:
             yield store
 
 
-def _list_owners(target: ast.expr) -> set[str]:
+def _list_owners(target: ast.expr) -> list[str]:
     """List the variable from which code reaches a container or an attribute."""
     while isinstance(target, (ast.Subscript, ast.Attribute)):
         target = target.value
-    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return list_names(target)
 
 
 def read_stores(node: ast.AST, outer: Collection[str] = ()) -> Iterator[Store]:

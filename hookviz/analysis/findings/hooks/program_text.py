@@ -15,7 +15,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
 from hookviz.analysis.findings.training.program_calls import find_function, find_replacement, read_line
-from hookviz.support.definitions import find_edited, is_value, list_returned
+from hookviz.support.definitions import find_edited, is_value, list_names, list_returned
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
@@ -104,13 +104,9 @@ def _list_values(scope: ast.AST, part: ast.expr) -> tuple[list[str], set[str]]:
     for node in ast.walk(scope) if isinstance(part, ast.Name) else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == values[0]:
             values.append(ast.unparse(node.value))
-        elif isinstance(node, (ast.For, ast.comprehension)) and _binds(node.target, values[0]):
+        elif isinstance(node, (ast.For, ast.comprehension)) and values[0] in list_names(node.target):
             elements.update(re.findall(r"\w+", ast.unparse(node.iter)))
     return values, elements
-
-
-def _binds(target: ast.expr, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
 
 
 def _get_last_name(text: str) -> str:
@@ -244,7 +240,7 @@ def list_argument_names(tree: ast.AST, given: Collection[str] | None = None) -> 
             value = value.value
         if isinstance(value, ast.Name) and value.id in names:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
-            names |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            names.update(*map(list_names, targets))
     return names
 
 

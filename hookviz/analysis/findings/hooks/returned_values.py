@@ -8,7 +8,7 @@ from hookviz.analysis.findings.hooks.firings import group_firings, iter_firings,
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
 from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names, list_given
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
-from hookviz.support.definitions import is_value, list_returned
+from hookviz.support.definitions import is_value, list_names, list_returned
 from hookviz.support.messages import _, join_first
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.hook_facts import HookKind
@@ -155,7 +155,7 @@ def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]
             yield node
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name, end = node.targets[0].id, (node.end_lineno or node.lineno, node.end_col_offset or 0)
-            reads_it = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
+            reads_it = name in list_names(node.value)
             is_lost = all(one.id != name or (one.lineno, one.col_offset) < end for one in loads)
             if is_lost and (reads_it or name not in names) and _makes_new(node.value, names):
                 yield node
@@ -171,8 +171,7 @@ def _makes_new(value: ast.expr, names: set[str]) -> bool:
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return any(_makes_new(item, names) for item in items)
         case ast.GeneratorExp(elt=item) | ast.ListComp(elt=item):
-            targets = (part for one in value.generators for part in ast.walk(one.target))
-            return _makes_new(item, names | {part.id for part in targets if isinstance(part, ast.Name)})
+            return _makes_new(item, names.union(*(list_names(one.target) for one in value.generators)))
         case ast.Call(func=ast.Name(id="tuple" | "list"), args=[item]):
             return _makes_new(item, names)
     return _computes(value, names)
