@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
-from hookviz.analysis.findings.hooks.cause import Cause, Explanation
+from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.causes import find_cause
-from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS, Explanation
 from hookviz.analysis.findings.hooks.firings import list_hooks_at
 from hookviz.analysis.findings.hooks.program_text import FORWARD, PASSED, REPLACED, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises

@@ -2,82 +2,11 @@
 
 from collections.abc import Container, Iterator
 
-from hookviz.analysis.findings.hooks.cause import Cause, Explanation
+from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.firings import iter_firings
 from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients, is_without_gradient
-from hookviz.support.messages import N_
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, HookRow, StepRow, TraceData
-
-SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
-    # it fired, but before the gradients
-    "early": Explanation(
-        "early",
-        N_(
-            "{hook} fired before the gradients of {on} were computed, without any grad_input: PyTorch watches the "
-            "tensors among the positional inputs of {on}, and none of them requires grad."
-        ),
-        N_(
-            "Use a full_backward_pre_hook or a hook on a parameter; or pass {on} a tensor that requires grad by "
-            "position."
-        ),
-    ),
-    "before_closure": Explanation(
-        "early",
-        N_(
-            "{hook} fired before the gradients of the step were computed: {on}.step was given a closure, "
-            "which runs the forward and backward pass."
-        ),
-        N_(
-            "Do what {hook} does between the backward pass and the step: at the end of the closure, or in "
-            "Lightning in on_before_optimizer_step or configure_gradient_clipping."
-        ),
-    ),
-    # it fired a second time
-    "again": Explanation(
-        "again",
-        N_("{hook} fired again during the backward pass: checkpointing runs the forward of {on} a second time."),
-        N_(
-            "Ignore the second call, for example while torch.is_grad_enabled() and a backward pass runs; or "
-            "leave {on} out of the checkpoint."
-        ),
-    ),
-    # it fired after it was removed
-    "kept": Explanation(
-        "kept",
-        N_(
-            "{hook} fired after it had been removed ({where}): the graph of a call keeps the backward hooks that {on} "
-            "had when it was called."
-        ),
-        N_("Remove it after the backward pass, or before the call."),
-    ),
-    # it fired, and what it returned has no effect
-    "ignored": Explanation(
-        "ignored",
-        N_("{hook} returns a value, and PyTorch drops what a multi-grad hook returns."),
-        N_("Register a tensor hook on each tensor to change its gradient."),
-    ),
-    # it fired without a gradient
-    "partly": Explanation(
-        "undefined",
-        N_("{hook} was called with None in place of {missing} of its gradients: none came to those tensors."),
-        N_("Check for None in the hook, or leave out the tensors that get no gradient."),
-    ),
-    "undefined": Explanation(
-        "undefined",
-        N_("{hook} was called with None: no gradient came back to {on}."),
-        N_("Find the node behind {on} that sends None; check for None in the hook."),
-    ),
-    "undefined.grad": Explanation(
-        "undefined",
-        N_(
-            "{hook} ran although this pass wrote nothing to {on}.grad: no gradient arrived at {on}, and "
-            "PyTorch calls post-accumulate hooks all the same."
-        ),
-        N_("Check in the hook whether .grad is None."),
-    ),
-}
-"""Cause → what is said of it."""
 
 
 def find_surprises(trace: TraceData) -> Iterator[tuple[int, Cause]]:

@@ -1,8 +1,7 @@
 """Rules for hooks of code that torch made something else of: ``torch.compile`` and the transforms of ``torch.func``."""
 
-from hookviz.analysis.findings.hooks.cause import Cause, Explanation
+from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.timeline import Timeline
-from hookviz.support.messages import N_
 from hookviz.trace import UnfiredRow
 
 
@@ -51,39 +50,3 @@ def in_graph_of_transform(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """Its tensor belongs to the graph of a transform of torch.func."""
     is_unused = hook.wrapped and not hook.in_graph and hook.passes
     return Cause("transformed") if is_unused else None
-
-
-TRANSFORMED_EXPLANATIONS: dict[str, Explanation] = {
-    "compiled.before": Explanation(
-        "late",
-        N_(
-            "{on} is inside {region}, which PyTorch compiled (step {step}) before {hook} was registered, and not again "
-            "after that: PyTorch looks for the hooks of the modules inside only when it compiles."
-        ),
-        N_(
-            "Register the hook before the first call, or call torch.compiler.reset() after you have registered it. To "
-            'see the hooks of compiled code, record it with record(compiled="eager").'
-        ),
-    ),
-    "transformed": Explanation(
-        "substituted",
-        N_(
-            "{on} was used in a transform of torch.func, such as grad, vmap or jvp. It computes with tensors that "
-            "stand for those that it is given, in a graph of its own, where PyTorch calls no backward hook of {on}."
-        ),
-        N_("Register a tensor hook in the function that is transformed, or use {on} outside of the transform."),
-        is_intended=True,
-    ),
-    "compiled": Explanation(
-        "unobserved",
-        N_(
-            "No call of {on} was observed, and compiled code ran, in which hookviz cannot look: it may have "
-            "called {on}, with {hook} or without."
-        ),
-        N_(
-            'Record it with record(compiled="eager"), which runs compiled code eagerly and sees the hooks in it. '
-            "PyTorch itself may leave out a hook that was registered after the first compiled call."
-        ),
-    ),
-}
-"""Cause → what is said of it."""
