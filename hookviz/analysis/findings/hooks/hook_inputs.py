@@ -150,14 +150,11 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
         hook, others = trace.hook(index), _list_inner_nodes(trace, row.call) - {row.node}
         names = {"hook": hook.label, "on": hook.on, "node": trace.name(row.node), "count": f"{len(others) + 1:,}"}
         if others and (hook.label, hook.on) not in found:
-            found[hook.label, hook.on] = Finding(
+            finding = Finding(
                 step,
                 "legacy",
                 _("{hook} on {on} does not get the gradients of all inputs of {on}.").format(**names),
                 "warning",
-                line=hook.line,
-                file=hook.file,
-                line_role="hook",
                 cause=_(
                     "register_backward_hook is the old form: it puts the hook on one node, {node}, and {count} nodes "
                     "that the forward of {on} made lead to its inputs."
@@ -165,6 +162,7 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
                 advice=_(USE_FULL_HOOK),
                 hooks=(hook,),
             )
+            found[hook.label, hook.on] = put_line(finding, *find_hook_line(hook))
     return list(found.values())
 
 

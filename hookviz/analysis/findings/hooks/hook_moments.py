@@ -3,15 +3,15 @@
 import ast
 from collections.abc import Iterator
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
-from hookviz.analysis.findings.hooks.program_text import list_argument_names
+from hookviz.analysis.findings.hooks.program_text import find_hook_line, list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
-from hookviz.support.source_code import CodePlace, read_place
+from hookviz.support.source_code import CodePlace, place_of, read_place
 from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -41,18 +41,16 @@ def _find_early_read(trace: TraceData, index: int, steps: list[int]) -> Finding 
         return None
     hooks = list_fired(trace, steps)
     names = {"hook": hook.label, "on": join_first([one.on for one in hooks]), "code": ast.unparse(read)}
-    return Finding(
+    finding = Finding(
         steps[0],
         "early_read",
         _("{hook} on {on} reads {code}: a tensor hook runs before the pass writes .grad.").format(**names),
         "remark",
-        line=hook.line + read.lineno - 1,
-        file=hook.file,
-        line_role="cause",
         advice=_("Use the argument of the hook, or register it with register_post_accumulate_grad_hook."),
         certainty="likely",
         hooks=hooks,
     )
+    return put_line(finding, place_of(read, hook))
 
 
 def _find_grad(trace: TraceData, index: int) -> ast.Attribute | None:
@@ -74,25 +72,23 @@ def _find_later_edit(trace: TraceData, index: int, step: int) -> Finding | None:
     edit = None if place is None or _is_on_leaf(trace, index) else _find_edit(trace, place)
     if place is None or edit is None:
         return None
-    name, code, line = edit
-    names = {"hook": hook.label, "name": name, "code": code, "where": place.where}
+    name, node, edited_at = edit
+    names = {"hook": hook.label, "name": name, "code": ast.unparse(node), "where": place.where}
     sentence = _("{hook} gets the gradient of {name} as it was when it was registered ({where}).")
-    return Finding(
+    finding = Finding(
         step,
         "edited_later",
         sentence.format(**names),
         "remark",
-        line=line,
-        file=place.file,
-        line_role="edits",
         cause=_("{code} edits {name} in place after that.").format(**names),
         advice=_("Register it after the edit, to get the gradient of the edited tensor."),
         certainty="likely",
         hooks=(hook,),
     )
+    return put_line(finding, edited_at, "edits")
 
 
-def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | None:
+def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, ast.AST, CodePlace] | None:
     """Return variable, code and line of the first edit of what a line registers a hook on, in the same function."""
     for source, tree in iter_trees(trace, place.file):
         line = place.line - source.line + 1
@@ -105,7 +101,7 @@ def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | Non
                 continue
             edited = find_edited(node)
             if isinstance(edited, ast.Name) and edited.id == name and _comes_next(scope, name, line, node):
-                return name, ast.unparse(node), node.lineno + source.line - 1
+                return name, node, place_of(node, source)
     return None
 
 
@@ -198,15 +194,13 @@ def _describe_binding(trace: TraceData, steps: list[int], names: list[str]) -> F
     hooks = list_fired(trace, steps)
     on = join_first([hook.on for hook in hooks])
     words = {"hook": hooks[0].label, "on": on, "names": join_list(names), "name": names[0]}
-    return Finding(
+    finding = Finding(
         steps[0],
         "late_binding",
         _("{hook} on {on} reads {names}, a variable of the loop that made it, when it fires.").format(**words),
         "warning",
-        line=hooks[0].line,
-        file=hooks[0].file,
-        line_role="hook",
         cause=_("After the loop, all of them see its last value.").format(**words),
         advice=_(BIND_VALUE).format(**words),
         hooks=hooks,
     )
+    return put_line(finding, *find_hook_line(hooks[0]))

@@ -5,11 +5,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hookviz.analysis.findings.finding import Finding
+from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_given, parse_hook
 from hookviz.support.definitions import list_names
 from hookviz.support.messages import _, join_first
+from hookviz.support.source_code import place_of
 from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
 from hookviz.trace.traversal import iter_enclosing_calls
 
@@ -72,19 +73,17 @@ def _find_edited(
         "editor": trace.plain_call(editors[value]),
         "code": ast.unparse(kept.value),
     }
-    yield Finding(
+    finding = Finding(
         edited[0],
         "overwritten_output",
         _("{hook} keeps the output of {on}, and {editor} edits it in place afterwards.").format(**names),
         "warning",
         certainty="likely",
-        line=(hooks[0].line or 1) + kept.value.lineno - 1,
-        file=hooks[0].file,
-        line_role="inside",
         cause=_("{code} has the same memory as the output: that of {editor} is left there.").format(**names),
         advice=_("Keep a copy with clone(), or let {editor} make a new tensor (inplace=False).").format(**names),
         hooks=hooks,
     )
+    yield put_line(finding, place_of(kept.value, hooks[0]), "inside")
 
 
 def _is_used_later(store: Store, hook: Hook) -> bool:
@@ -167,19 +166,17 @@ def _make_overwritten(trace: TraceData, steps: list[int], store: Store) -> Findi
         "code": ast.unparse(store.target),
         "count": f"{len(steps):,}",
     }
-    return Finding(
+    finding = Finding(
         steps[1],
         "kept_last",
         _(
             "{hook} fired {count} times in one pass, on {on}, and wrote to {code} each time: the last one is left."
         ).format(**names),
         "remark",
-        line=(hooks[0].line or 1) + store.target.lineno - 1,
-        file=hooks[0].file,
-        line_role="inside",
         advice=_("Append to a list, or give each its own key."),
         hooks=hooks,
     )
+    return put_line(finding, place_of(store.target, hooks[0]), "inside")
 
 
 # -- reading the function

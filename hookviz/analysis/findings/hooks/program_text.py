@@ -17,7 +17,7 @@ from hookviz.analysis.findings.parameters.program_functions import ProgramFuncti
 from hookviz.analysis.findings.training.program_calls import find_function, find_replacement, read_line
 from hookviz.support.definitions import find_edited, is_value, list_names, list_returned
 from hookviz.support.messages import _, join_first
-from hookviz.support.source_code import CodePlace, read_place
+from hookviz.support.source_code import CodePlace, place_of, read_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
 from hookviz.trace.traversal import list_outer_paths
 
@@ -86,8 +86,7 @@ def _list_forwards(trace: TraceData) -> Iterator[_Forward]:
         for node in nodes:
             is_read = isinstance(node, ast.Attribute) and node.attr == "forward" and isinstance(node.ctx, ast.Load)
             if is_read and isinstance(node, ast.Attribute) and "super" not in ast.unparse(node.value):
-                place = CodePlace(source.file, node.lineno + source.line - 1)
-                yield _Forward(place, node.value, find_function(tree, node.lineno), id(node) in called)
+                yield _Forward(place_of(node, source), node.value, find_function(tree, node.lineno), id(node) in called)
 
 
 def _list_values(scope: ast.AST, part: ast.expr) -> tuple[list[str], set[str]]:
@@ -132,7 +131,7 @@ def describe_copying(trace: TraceData, original: str, used: Iterable[str]) -> st
     for index, (source, tree) in enumerate(iter_trees(trace)):
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and get_last_name(node.func) == "deepcopy" and node.args:
-                place = CodePlace(source.file, node.lineno + source.line - 1)
+                place = place_of(node, source)
                 given = functions.list_values_of((index, place.line), ast.unparse(node.args[0]))
                 if any(_get_last_name(value) in names and value not in others for value in given):
                     found.append(f"{ast.unparse(node)} ({place.where})")
@@ -169,8 +168,7 @@ def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
         return None
     for source, tree in iter_trees(trace, registered.file):
         for node in ast.walk(tree):
-            line = node.lineno + source.line - 1 if isinstance(node, ast.Call) else None
-            if not isinstance(node, ast.Call) or line != registered.line or not _registers(node):
+            if not isinstance(node, ast.Call) or place_of(node, source) != registered or not _registers(node):
                 continue
             assert isinstance(node.func, ast.Attribute)
             owner = ast.unparse(node.func.value)
@@ -216,18 +214,21 @@ def _list_computing(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
             parts = [*node.args, *(keyword.value for keyword in node.keywords)]
         used = [part for part in parts if isinstance(part, ast.Attribute) and part.attr in ("weight", "bias")]
         if used:
-            yield CodePlace(source.file, used[0].lineno + source.line - 1), ast.unparse(used[0])
+            yield place_of(used[0], source), ast.unparse(used[0])
 
 
-def find_edit_in_place(hook: Hook) -> int | None:
+def find_edit_in_place(hook: Hook) -> CodePlace | None:
     """Return the line in the function of a hook that edits an argument in place, if there is one such line."""
     tree = parse_source(hook.source or "")
-    if hook.line is None:
-        return None
     names = list_argument_names(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
-    lines = {node.lineno for node in nodes if _get_edited_name(node) in names}
-    return hook.line + lines.pop() - 1 if len(lines) == 1 else None
+    return _get_only_place(hook, (node for node in nodes if _get_edited_name(node) in names))
+
+
+def _get_only_place(hook: Hook, nodes: Iterable[ast.stmt | ast.expr]) -> CodePlace | None:
+    """Return the line of some parts of the function of a hook; None if they are in several lines, or it has no line."""
+    places = {place_of(node, hook) for node in nodes}
+    return places.pop() if len(places) == 1 and hook.line is not None else None
 
 
 def list_argument_names(tree: ast.AST, given: Collection[str] | None = None) -> set[str]:
@@ -259,13 +260,12 @@ def list_given(hook: Hook) -> list[str]:
     return [argument.arg for argument in given if argument.arg not in ("self", "cls")]
 
 
-def find_return(hook: Hook) -> int | None:
+def find_return(hook: Hook) -> CodePlace | None:
     """Return the line in the function of a hook that returns a value, if there is one such line."""
     function = next(iter(parse_source(hook.source or "").body), None)
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or hook.line is None:
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
-    lines = {value.lineno for value in list_returned(function) if value is not None and is_value(value)}
-    return hook.line + lines.pop() - 1 if len(lines) == 1 else None
+    return _get_only_place(hook, (value for value in list_returned(function) if value is not None and is_value(value)))
 
 
 def _get_edited_name(node: ast.stmt | ast.expr) -> str | None:
@@ -286,5 +286,5 @@ def find_hook_line(hook: Hook, where: str | None = None, role: str = "registered
 
 def find_returning_line(hook: Hook, where: str | None = None) -> tuple[CodePlace | None, str]:
     """Return the line and role of the line of a hook that returns a value; without one, as ``find_hook_line``."""
-    line = find_return(hook)
-    return find_hook_line(hook, where) if line is None else (CodePlace(hook.file, line), "returns")
+    place = find_return(hook)
+    return find_hook_line(hook, where) if place is None else (place, "returns")

@@ -10,6 +10,7 @@ from hookviz.analysis.findings.hooks.program_text import find_returning_line, li
 from hookviz.analysis.findings.parameters.cutting_code import parse_source
 from hookviz.support.definitions import is_value, list_names, list_returned
 from hookviz.support.messages import _, join_first
+from hookviz.support.source_code import place_of
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.hook_facts import HookKind
 from hookviz.trace.hooks import shared_label
@@ -121,18 +122,16 @@ def _describe_lost(trace: TraceData, steps: list[int], statement: ast.stmt) -> F
     advice = _("Return the new value from {hook}.")
     if hook.kind.startswith("full_backward"):
         advice = _("Return the new value from {hook}, in a tuple with an item for each gradient.")
-    return Finding(
+    finding = Finding(
         steps[0],
         "unreturned",
         _("{hook} on {on} computes a new value and returns nothing: it changes nothing.").format(**names),
         "warning",
-        line=(hook.line or 1) + statement.lineno - 1,
-        file=hook.file,
-        line_role="cause",
         cause=_("{code} makes a new tensor, and nothing uses it.").format(code=ast.unparse(statement)),
         advice=advice.format(**names),
         hooks=hooks,
     )
+    return put_line(finding, place_of(statement, hook))
 
 
 def _find_lost_value(hook: Hook) -> ast.stmt | None:
