@@ -172,20 +172,21 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
     unplaced = UnplacedHooks([], [])
     with DisableTorchFunction():
-        found = [*hooks_in_dicts(_dicts_of_modules(modules)), *_hooks_on_graphs(roots, unplaced)]
+        dicts = (kept for name, module in iter_named_modules(*modules) for kept in module_hook_dicts(module, name))
+        found = [*hooks_in_dicts(dicts), *_hooks_on_graphs(roots, unplaced)]
         found += hooks_in_dicts(_dicts_of_optimizers(optimizers))
         found += hooks_in_dicts(global_module_hook_dicts()) if modules or not things else ()
         found += hooks_in_dicts(global_optimizer_hook_dicts()) if optimizers or not things else ()
     return Census(found, unplaced, trace)
 
 
-def _dicts_of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[HookDict]:
-    """Yield the hook dicts of models, under the names that a recording gives their modules."""
+def iter_named_modules(*roots: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
+    """Yield the modules of models, under the names that a recording gives them."""
     names = ModuleRegistry(TraceData())
     for root in roots:
         names.name_model(root)
         for module in module_tree.all_modules(root):
-            yield from module_hook_dicts(module, names.trace.module(names.number(module)))
+            yield names.trace.module(names.number(module)), module
 
 
 def _dicts_of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[HookDict]:

@@ -25,11 +25,15 @@ def find_definition(function: Callable[..., Any]) -> tuple[Definition | None, li
     """
     try:
         code = find_code(innermost_function(function))
-        lines = () if code is None else tuple(linecache.getlines(code.co_filename))
-        definition = None if code is None else find_code_definition(lines, code)
+        return (None, []) if code is None else locate_code(code, code.co_filename)
     except Exception:  # as in describe_function
         return None, []
-    tree = None if definition is None else parse_lines(lines)
+
+
+def locate_code(code: CodeType, filename: str) -> tuple[Definition | None, list[ast.AST]]:
+    """Find the definition that was compiled to ``code`` in the syntax tree of its file, and the nodes around it."""
+    lines = tuple(linecache.getlines(filename))
+    definition, tree = find_code_definition(lines, code), _parse_lines(lines)
     return (None, []) if definition is None or tree is None else (definition, path_to(tree, definition))
 
 
@@ -67,9 +71,9 @@ def list_names(code: ast.AST, context: type[ast.expr_context] = ast.expr_context
 
 
 _LOOPS = (ast.For, ast.AsyncFor)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-LOOPS = (*_LOOPS, ast.While, *_COMPREHENSIONS)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+LOOPS = (*_LOOPS, ast.While, *COMPREHENSIONS)
 """What runs some code several times."""
 
 
@@ -89,9 +93,9 @@ def list_loop_variables(definition: Definition, around: Sequence[ast.AST]) -> li
         if isinstance(node, _LOOPS):
             targets.append(node.target)
             bodies += node.body
-        elif isinstance(node, _COMPREHENSIONS):
+        elif isinstance(node, COMPREHENSIONS):
             targets += [generator.target for generator in node.generators]
-        elif isinstance(node, _SCOPES):
+        elif isinstance(node, SCOPES):
             break
     names = _add_computed([name for target in targets for name in list_names(target)], bodies)
     body = definition.body if isinstance(definition, ast.Lambda) else ast.Module(definition.body, [])
@@ -116,7 +120,7 @@ def iter_own_nodes(definition: Definition) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        if not isinstance(node, _SCOPES):
+        if not isinstance(node, SCOPES):
             waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
@@ -164,13 +168,13 @@ _PARSE_ATTEMPTS = 3
 
 
 @lru_cache(maxsize=64)
-def parse_lines(lines: tuple[str, ...]) -> ast.Module | None:
+def _parse_lines(lines: tuple[str, ...]) -> ast.Module | None:
     return _parse_python("".join(lines))
 
 
 @lru_cache(maxsize=64)
 def _list_definitions(lines: tuple[str, ...]) -> tuple[Definition, ...]:
-    tree = parse_lines(lines)
+    tree = _parse_lines(lines)
     if tree is None:
         return ()
     return tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef))
