@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from hookviz.trace import Hook, HookRow, StepKind, TraceData
+from hookviz.trace import FORWARD_HOOK_KINDS, Hook, HookRow, StepKind, TraceData
+from hookviz.trace.traversal import iter_enclosing_calls
 
 
 def iter_firings(trace: TraceData, *kinds: StepKind) -> Iterator[tuple[int, int, HookRow]]:
@@ -24,6 +25,14 @@ def group_firings(trace: TraceData, kinds: Iterable[StepKind], *more: str) -> di
         key = row.kind, row.file, row.line, row.name, *(getattr(row, column) for column in more)
         groups.setdefault(key, (index, []))[1].append(step)
     return dict(groups.values())
+
+
+def identify_run(trace: TraceData, step: int) -> tuple[int, ...]:
+    """Return what identifies the forward, or the pass, in which a hook fired at a step."""
+    row = trace.rows[step]
+    is_forward = row.kind in FORWARD_HOOK_KINDS and row.call is not None
+    outermost = [*iter_enclosing_calls(trace, row.call)][-1:] if is_forward else []
+    return (row.pass_id, *outermost)
 
 
 def list_hooks_at(trace: TraceData, steps: Iterable[int]) -> list[int]:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
+from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired
 from hookviz.analysis.findings.hooks.program_text import find_hook_line, list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
@@ -12,8 +12,7 @@ from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_first, join_list
 from hookviz.support.source_code import CodePlace, place_of, read_place
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
-from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace import HOOK_KINDS, Hook, SourceRow, TraceData
 
 BIND_VALUE = N_("Bind the value when the function is made: add the parameter {name}={name}.")
 
@@ -146,11 +145,9 @@ def list_late_bindings(trace: TraceData) -> list[Finding]:
 def _fire_together(trace: TraceData, steps: list[int]) -> bool:
     """Whether the hooks of two owners fired in one call or pass: the loop had made both then."""
     owners: dict[object, set[str]] = {}
-    for row, hook in ((trace.rows[step], trace.steps[step].hook) for step in steps):
-        is_forward = row.kind in FORWARD_HOOK_KINDS and row.call is not None
-        outermost = [*iter_enclosing_calls(trace, row.call)][-1:] if is_forward else []
-        moment = (row.pass_id, *outermost)
-        owners.setdefault(moment, set()).update([] if hook is None else [hook.on])
+    for step in steps:
+        hook = trace.steps[step].hook
+        owners.setdefault(identify_run(trace, step), set()).update([] if hook is None else [hook.on])
     return any(len(names) > 1 for names in owners.values())
 
 

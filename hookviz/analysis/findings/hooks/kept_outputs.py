@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
+from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired
 from hookviz.analysis.findings.hooks.program_text import list_given, parse_hook
 from hookviz.support.definitions import list_names
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import place_of
-from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
-from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.trace import Hook, TraceData
 
 _ADDING = ("append", "appendleft", "add", "insert", "put", "setdefault", "__setitem__")
 """Methods that add their last argument to a container."""
@@ -152,10 +151,8 @@ def _locate_store(trace: TraceData, step: int, key: str) -> tuple[object, ...] |
     hook = None if row.hook is None else trace.hook_rows[row.hook]
     if hook is None or hook.module is None or (row.call is not None and trace.calls[row.call].recomputed):
         return None
-    is_forward = row.kind in FORWARD_HOOK_KINDS and row.call is not None
-    outermost = [*iter_enclosing_calls(trace, row.call)][-1:] if is_forward else []
     own = trace.modules[hook.module].kind if key == "class" else (hook.key, hook.module, hook.held)
-    return (row.pass_id, *outermost, own)
+    return (*identify_run(trace, step), own)
 
 
 def _make_overwritten(trace: TraceData, steps: list[int], store: Store) -> Finding:
@@ -192,7 +189,7 @@ def _list_stores(hook: Hook) -> Iterator[Store]:
         return
     local = {*list_names(function, ast.Store)}
     given = set(list_given(hook)[1:]) - local
-    lines = function.body if isinstance(function, ast.FunctionDef) else [ast.Expr(function.body)]
+    lines = [ast.Expr(function.body)] if isinstance(function, ast.Lambda) else function.body
     plain = (line for line in lines if isinstance(line, (ast.Expr, ast.Assign)))
     for store in (found for line in plain for node in ast.walk(line) for found in read_stores(node)):
         used = {*list_names(store.value)}

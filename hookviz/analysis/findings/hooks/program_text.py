@@ -15,7 +15,7 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
 from hookviz.analysis.findings.training.program_calls import find_function, find_replacement, read_line
-from hookviz.support.definitions import find_edited, is_value, list_names, list_returned
+from hookviz.support.definitions import Definition, find_edited, is_value, list_names, list_returned
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import CodePlace, place_of, read_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
@@ -245,10 +245,10 @@ def list_argument_names(tree: ast.AST, given: Collection[str] | None = None) -> 
     return names
 
 
-def parse_hook(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
+def parse_hook(hook: Hook) -> Definition | None:
     """Parse the function of a hook; None if its text is not known."""
     nodes = ast.walk(parse_source(hook.source or ""))
-    return next((node for node in nodes if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)
+    return next((node for node in nodes if isinstance(node, Definition)), None)
 
 
 def list_given(hook: Hook) -> list[str]:
@@ -262,8 +262,8 @@ def list_given(hook: Hook) -> list[str]:
 
 def find_return(hook: Hook) -> CodePlace | None:
     """Return the line in the function of a hook that returns a value, if there is one such line."""
-    function = next(iter(parse_source(hook.source or "").body), None)
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    function = parse_hook(hook)
+    if function is None or isinstance(function, ast.Lambda):
         return None
     return _get_only_place(hook, (value for value in list_returned(function) if value is not None and is_value(value)))
 

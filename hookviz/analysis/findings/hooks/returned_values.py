@@ -6,8 +6,12 @@ from collections.abc import Iterable, Iterator
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.firings import group_firings, iter_firings, list_fired
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
-from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names, list_given
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
+from hookviz.analysis.findings.hooks.program_text import (
+    find_returning_line,
+    list_argument_names,
+    list_given,
+    parse_hook,
+)
 from hookviz.support.definitions import is_value, list_names, list_returned
 from hookviz.support.messages import _, join_first
 from hookviz.support.source_code import place_of
@@ -136,7 +140,7 @@ def _describe_lost(trace: TraceData, steps: list[int], statement: ast.stmt) -> F
 
 def _find_lost_value(hook: Hook) -> ast.stmt | None:
     """Return the statement of a hook that computes a new value from an argument, if the value is lost."""
-    function = next(iter(parse_source(hook.source or "").body), None)
+    function = parse_hook(hook)
     if not isinstance(function, ast.FunctionDef) or hook.line is None or any(map(is_value, list_returned(function))):
         return None
     if any(isinstance(node, _UNCLEAR) for node in ast.walk(function) if node is not function):
