@@ -201,12 +201,12 @@ def hooks_in_dicts(dicts: Iterable[HookDict]) -> IdentifiedHooks:
     """Yield the user's hooks in ``dicts``, each with its identity."""
     found: list[tuple[HookIdentity, Hook, LabelledHook]] = []
     for kept in dicts:
-        for place, (key, hook) in enumerate(user_hook_entries(kept.hooks)):
+        entries = user_hook_entries(kept.hooks)
+        for place, (key, hook) in enumerate(entries):
             kind = "multi_grad_hook" if is_multi_grad_part(hook) else kept.kind
             source = describe_function(user_function(hook))
             labelled = LabelledHook(source._replace(held=()), source.held, kept.kept_in)
-            total = len(user_hook_entries(kept.hooks))
-            row = Hook(kept.on, kind, labelled.source, kept.kept_in, place, total, kept.flags_of(key))
+            row = Hook(kept.on, kind, labelled.source, kept.kept_in, place, len(entries), kept.flags_of(key))
             found.append((HookIdentity(weakref.ref(kept.hooks), key), row, labelled))
     labels = HookLabels(labelled for _identity, _row, labelled in found)
     for identity, row, labelled in found:

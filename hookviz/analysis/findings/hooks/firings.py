@@ -1,8 +1,9 @@
 """The firings of hooks: one by one, and grouped by their functions."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from hookviz.trace import FORWARD_HOOK_KINDS, Hook, HookRow, StepKind, TraceData
+from hookviz.support.messages import join_first
+from hookviz.trace import FORWARD_HOOK_KINDS, Hook, HookRow, StepKind, TraceData, UnfiredRow
 from hookviz.trace.traversal import iter_enclosing_calls
 
 
@@ -14,6 +15,11 @@ def iter_firings(trace: TraceData, *kinds: StepKind) -> Iterator[tuple[int, int,
             yield step, index, trace.hook_rows[index]
 
 
+def function_of(hook: HookRow | UnfiredRow) -> tuple[object, ...]:
+    """Return what identifies the function of a hook, which may be on several owners."""
+    return hook.name, hook.file, hook.line
+
+
 def group_firings(trace: TraceData, kinds: Iterable[StepKind], *more: str) -> dict[int, list[int]]:
     """Group the steps of hooks of some kinds by their function: the first hook → the steps of all of them.
 
@@ -22,7 +28,7 @@ def group_firings(trace: TraceData, kinds: Iterable[StepKind], *more: str) -> di
     """
     groups: dict[tuple[object, ...], tuple[int, list[int]]] = {}
     for step, index, row in iter_firings(trace, *kinds):
-        key = row.kind, row.file, row.line, row.name, *(getattr(row, column) for column in more)
+        key = row.kind, *function_of(row), *(getattr(row, column) for column in more)
         groups.setdefault(key, (index, []))[1].append(step)
     return dict(groups.values())
 
@@ -47,3 +53,8 @@ def list_fired(trace: TraceData, steps: Iterable[int]) -> tuple[Hook, ...]:
     for hook in map(trace.hook, list_hooks_at(trace, steps)):
         found.setdefault(hook.on, hook)
     return tuple(found.values())
+
+
+def name_fired(hooks: Sequence[Hook]) -> dict[str, str]:
+    """Name the hooks of one function in a sentence: ``hook``, and ``on``, their owners."""
+    return {"hook": hooks[0].label, "on": join_first([hook.on for hook in hooks])}

@@ -4,13 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired
+from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired, name_fired
 from hookviz.analysis.findings.hooks.program_text import find_hook_line, list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
 from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
-from hookviz.support.messages import N_, _, join_first, join_list
+from hookviz.support.messages import N_, _, join_list
 from hookviz.support.source_code import CodePlace, place_of, read_place
 from hookviz.trace import HOOK_KINDS, Hook, SourceRow, TraceData
 
@@ -39,7 +39,7 @@ def _find_early_read(trace: TraceData, index: int, steps: list[int]) -> Finding 
     if read is None or hook.line is None:
         return None
     hooks = list_fired(trace, steps)
-    names = {"hook": hook.label, "on": join_first([one.on for one in hooks]), "code": ast.unparse(read)}
+    names = {**name_fired(hooks), "code": ast.unparse(read)}
     finding = Finding(
         steps[0],
         "early_read",
@@ -189,8 +189,7 @@ def _begins_at(node: ast.AST, line: int) -> bool:
 
 def _describe_binding(trace: TraceData, steps: list[int], names: list[str]) -> Finding:
     hooks = list_fired(trace, steps)
-    on = join_first([hook.on for hook in hooks])
-    words = {"hook": hooks[0].label, "on": on, "names": join_list(names), "name": names[0]}
+    words = {**name_fired(hooks), "names": join_list(names), "name": names[0]}
     finding = Finding(
         steps[0],
         "late_binding",

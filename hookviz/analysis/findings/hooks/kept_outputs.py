@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired
+from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired, name_fired
 from hookviz.analysis.findings.hooks.program_text import list_given, parse_hook
 from hookviz.support.definitions import list_names
-from hookviz.support.messages import _, join_first
+from hookviz.support.messages import _
 from hookviz.support.source_code import place_of
 from hookviz.trace import Hook, TraceData
 
@@ -66,12 +66,7 @@ def _find_edited(
     kept = next((one for one in once if _shows(one.value, _name_output(hooks[0]), same)), None)
     if kept is None:
         return
-    names = {
-        "hook": hooks[0].label,
-        "on": join_first([hook.on for hook in hooks]),
-        "editor": trace.plain_call(editors[value]),
-        "code": ast.unparse(kept.value),
-    }
+    names = {**name_fired(hooks), "editor": trace.plain_call(editors[value]), "code": ast.unparse(kept.value)}
     finding = Finding(
         edited[0],
         "overwritten_output",
@@ -157,12 +152,7 @@ def _locate_store(trace: TraceData, step: int, key: str) -> tuple[object, ...] |
 
 def _make_overwritten(trace: TraceData, steps: list[int], store: Store) -> Finding:
     hooks = list_fired(trace, steps)
-    names = {
-        "hook": hooks[0].label,
-        "on": join_first([hook.on for hook in hooks]),
-        "code": ast.unparse(store.target),
-        "count": f"{len(steps):,}",
-    }
+    names = {**name_fired(hooks), "code": ast.unparse(store.target), "count": f"{len(steps):,}"}
     finding = Finding(
         steps[1],
         "kept_last",

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.firings import iter_firings, list_hooks_at
+from hookviz.analysis.findings.hooks.firings import function_of, iter_firings, list_hooks_at
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners, tell_same
 from hookviz.support.messages import N_, _, join_list, join_sentences
@@ -54,7 +54,7 @@ def _group_steps(trace: TraceData) -> dict[Any, list[int]]:
         owner = _find_owner(trace, hook)
         if owner is None or not isinstance(hook.key, int):
             continue
-        group = hook.kind, owner, hook.name, hook.file, hook.line, hook.held
+        group = hook.kind, owner, *function_of(hook), hook.held
         if not hook.bound or hook.again or first.setdefault(group, hook.key) == hook.key:
             found.setdefault(group, []).append(step)
     return found
@@ -162,9 +162,7 @@ def _keep_copies(trace: TraceData, firings: dict[int, int]) -> dict[int, int]:
     leaves = {node for node, name in trace.lookup.leaf_names.items() if name.startswith(own)}
     calls = (trace.owners.get(start) for (start, _slot), (end, _output) in trace.edges.items() if end in leaves)
     using = {trace.calls[call].module for call in calls if call is not None} - {first.module}
-    kept = {
-        index for index, row in rows.items() if _function_of(row) == _function_of(first) and row.module not in using
-    }
+    kept = {index for index, row in rows.items() if function_of(row) == function_of(first) and row.module not in using}
     return {index: step for index, step in firings.items() if index in kept}
 
 
@@ -196,7 +194,7 @@ def list_overwritten_handles(trace: TraceData) -> list[Finding]:
     groups: dict[object, dict[object, int]] = {}
     for step, _index, hook in iter_firings(trace, *HOOK_KINDS):
         if _was_spared(hook, step) and trace.rows[step].effect in ("edited", "replaced"):
-            group = hook.kind, *_function_of(hook), hook.overwritten_at, hook.spared_at
+            group = hook.kind, *function_of(hook), hook.overwritten_at, hook.spared_at
             groups.setdefault(group, {}).setdefault(hook.key, step)
     return [_make_overwritten(trace, list(steps.values())) for steps in groups.values()]
 
@@ -204,10 +202,6 @@ def list_overwritten_handles(trace: TraceData) -> list[Finding]:
 def _was_spared(hook: HookRow, step: int) -> bool:
     """Return whether another hook was removed in the place of this one before a step, at a line that is known."""
     return bool(hook.overwritten_at and hook.spared_at) and hook.spared is not None and hook.spared <= step
-
-
-def _function_of(hook: HookRow | UnfiredRow) -> tuple[object, ...]:
-    return hook.name, hook.file, hook.line
 
 
 def _make_overwritten(trace: TraceData, steps: list[int]) -> Finding:
@@ -223,7 +217,7 @@ def _make_overwritten(trace: TraceData, steps: list[int]) -> Finding:
     )
     others: list[HookRow | UnfiredRow] = [*trace.hook_rows, *trace.unfired_rows]
     removed = [other for other in others if other.key == row.overwritten_by]
-    is_same = any(_function_of(other) == _function_of(row) for other in removed)
+    is_same = any(function_of(other) == function_of(row) for other in removed)
     finding = Finding(
         steps[0],
         "overwritten",

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.firings import group_firings, iter_firings, list_fired
+from hookviz.analysis.findings.hooks.firings import group_firings, iter_firings, list_fired, name_fired
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
 from hookviz.analysis.findings.hooks.program_text import (
     find_returning_line,
@@ -13,7 +13,7 @@ from hookviz.analysis.findings.hooks.program_text import (
     parse_hook,
 )
 from hookviz.support.definitions import is_value, list_names, list_returned
-from hookviz.support.messages import _, join_first
+from hookviz.support.messages import _
 from hookviz.support.source_code import place_of
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.hook_facts import HookKind
@@ -96,7 +96,7 @@ def _make_zeroing(trace: TraceData, index: int, steps: list[int]) -> Finding:
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     text = _("{hook} on {on} put zeros in the place of the gradient, each of the {count} times that it fired.")
     hooks = list_fired(trace, steps)
-    names = {"hook": shared_label(hooks), "on": join_first([hook.on for hook in hooks])}
+    names = {**name_fired(hooks), "hook": shared_label(hooks)}
     sentence = text.format(**names, count=f"{len(steps):,}")
     finding = Finding(steps[0], "zero", sentence, "remark", passes, hooks=hooks)
     return put_line(finding, *find_returning_line(hooks[0], trace.hook_rows[index].registered_at))
@@ -122,7 +122,7 @@ def list_unreturned_values(trace: TraceData) -> list[Finding]:
 def _describe_lost(trace: TraceData, steps: list[int], statement: ast.stmt) -> Finding:
     hooks = list_fired(trace, steps)
     hook = hooks[0]
-    names = {"hook": hook.label, "on": join_first([one.on for one in hooks])}
+    names = name_fired(hooks)
     advice = _("Return the new value from {hook}.")
     if hook.kind.startswith("full_backward"):
         advice = _("Return the new value from {hook}, in a tuple with an item for each gradient.")

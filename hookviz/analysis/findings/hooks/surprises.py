@@ -36,7 +36,7 @@ def _find_ignored(trace: TraceData, others: Container[int]) -> Iterator[tuple[in
 def _find_surprise(trace: TraceData, index: int, row: StepRow, hook: HookRow) -> Cause | None:
     if hook.until is not None and hook.until <= index and row.kind in _KEPT_KINDS:
         return Cause("kept", {"where": hook.removed_at or ""}, index)
-    if row.kind in ("full_backward_hook", "full_backward_pre_hook"):
+    if row.kind in _KEPT_KINDS:
         return _find_module_surprise(index, row)
     if row.kind in FORWARD_HOOK_KINDS and row.call is not None and trace.calls[row.call].recomputed:
         return Cause("again", step=index)
