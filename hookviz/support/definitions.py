@@ -70,6 +70,17 @@ def list_names(code: ast.AST, context: type[ast.expr_context] = ast.expr_context
     return [part.id for part in parts if isinstance(part.ctx, context)]
 
 
+def iter_rebound(code: ast.AST) -> Iterator[ast.Name]:
+    """Yield the variables where code gives them another value; ``+=`` and the like may edit in place, and do not count.
+
+    >>> [name.id for name in iter_rebound(ast.parse("a = b; c += 1; del d"))]
+    ['a', 'd']
+    """
+    edited = {id(node.target) for node in ast.walk(code) if isinstance(node, ast.AugAssign)}
+    names = (node for node in ast.walk(code) if isinstance(node, ast.Name))
+    return (name for name in names if isinstance(name.ctx, ast.Store | ast.Del) and id(name) not in edited)
+
+
 _LOOPS = (ast.For, ast.AsyncFor)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)

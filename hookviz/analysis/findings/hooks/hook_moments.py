@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired, name_fired
-from hookviz.analysis.findings.hooks.program_text import find_hook_line, list_argument_names
+from hookviz.analysis.findings.hooks.program_text import find_hook_line, iter_registered, list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import get_last_name, iter_trees, parse_source
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
 from hookviz.analysis.findings.training.program_calls import find_function
-from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
+from hookviz.support.definitions import LOOPS, find_edited, iter_rebound, list_loop_variables, path_to
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.source_code import CodePlace, place_of, read_place
 from hookviz.trace import HOOK_KINDS, Hook, SourceRow, TraceData
@@ -106,26 +106,16 @@ def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, ast.AST, CodePl
 
 def _list_registered(scope: ast.AST, line: int) -> Iterator[str]:
     """Yield the variable on which a line registers a tensor hook."""
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Call) and node.lineno == line and isinstance(node.func, ast.Attribute):
-            owner = node.func.value
-            if node.func.attr == "register_hook" and isinstance(owner, ast.Name):
-                yield owner.id
+    owners = iter_registered(scope, line, "register_hook")
+    return (owner.id for owner in owners if isinstance(owner, ast.Name))
 
 
 def _comes_next(scope: ast.AST, name: str, line: int, edit: ast.stmt | ast.expr) -> bool:
     """Whether code that edits a variable runs after a line for sure, before a pass, with the same tensor in it."""
     calls = (part for part in ast.walk(scope) if isinstance(part, ast.Call) and line < part.lineno <= edit.lineno)
     has_pass = any(get_last_name(call.func) in ("backward", "grad") for call in calls)
-    return not (has_pass or may_be_left_out(scope, edit) or _is_bound(scope, name, line, edit.lineno))
-
-
-def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
-    """Whether a function gives a variable another value between two lines."""
-    parts = [part for part in ast.walk(scope) if isinstance(part, ast.Name)]
-    edits = [node.target for node in ast.walk(scope) if isinstance(node, ast.AugAssign)]
-    stores = (part for part in parts if part.id == name and isinstance(part.ctx, ast.Store) and part not in edits)
-    return any(start < part.lineno <= end for part in stores)
+    is_rebound = any(part.id == name and line < part.lineno <= edit.lineno for part in iter_rebound(scope))
+    return not (has_pass or may_be_left_out(scope, edit) or is_rebound)
 
 
 # -- variables of a loop

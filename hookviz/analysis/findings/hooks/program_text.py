@@ -30,6 +30,9 @@ VARIABLE = "variable"
 REPLACED = "replaced"
 """The place of code that puts another tensor where a hook was registered."""
 
+_METHODS_OF_LEAVES = ("register_hook", "register_post_accumulate_grad_hook")
+"""The methods that register a hook on a parameter."""
+
 
 def find_forward_call(trace: TraceData, module: str) -> Place | None:
     """Return where the program calls the forward of a module with this name, or passes it on, if at one place only."""
@@ -167,18 +170,23 @@ def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
     if registered is None:
         return None
     for source, tree in iter_trees(trace, registered.file):
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or place_of(node, source) != registered or not _registers(node):
-                continue
-            assert isinstance(node.func, ast.Attribute)
-            owner = ast.unparse(node.func.value)
-            place = find_replacement(trace, owner) if isinstance(node.func.value, ast.Attribute) else None
-            if place is None or place == registered or _is_of_other_class(trace, owner, registered, place):
-                return None
-            sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
-            text = sentence.format(code=owner, where=registered.where, again=place.where)
-            return Place(REPLACED, text, None, place)
+        owner = next(iter_registered(tree, registered.line - source.line + 1, *_METHODS_OF_LEAVES), None)
+        if owner is None:
+            continue
+        code = ast.unparse(owner)
+        place = find_replacement(trace, code) if isinstance(owner, ast.Attribute) else None
+        if place is None or place == registered or _is_of_other_class(trace, code, registered, place):
+            return None
+        sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
+        text = sentence.format(code=code, where=registered.where, again=place.where)
+        return Place(REPLACED, text, None, place)
     return None
+
+
+def iter_registered(tree: ast.AST, line: int, *methods: str) -> Iterator[ast.expr]:
+    """Yield on what a line of a syntax tree registers a hook by one of some methods."""
+    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == line)
+    return (one.value for one in called if isinstance(one, ast.Attribute) and one.attr in methods)
 
 
 def _is_of_other_class(trace: TraceData, owner: str, one: CodePlace, other: CodePlace) -> bool:
@@ -195,11 +203,6 @@ def _find_class(trace: TraceData, place: CodePlace) -> int | None:
         if around is not None:
             return around.lineno + source.line - 1
     return None
-
-
-def _registers(call: ast.Call) -> bool:
-    names = ("register_hook", "register_post_accumulate_grad_hook")
-    return isinstance(call.func, ast.Attribute) and call.func.attr in names
 
 
 def _list_computing(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
