@@ -91,7 +91,8 @@ def capture_with_hooks(
                     if unwrapped.calls_others:
                         _add_of_module(unwrapped, unplaced)
                         continue
-                    row = add_hook_row(trace, 0, *_unwrap_multi_grad(kind, node, output, key, hook))
+                    exact_kind = "multi_grad_hook" if is_multi_grad_part(hook) else kind
+                    row = add_hook_row(trace, 0, exact_kind, node, output, key, unwrapped.function)
                     graph_hooks.append(GraphHook(row, hooks, key))
             if saved is not None:
                 saved.update(SavedLines(snapshot, names).read())
@@ -109,9 +110,7 @@ def _hook_dicts_on_graph(snapshot: GraphSnapshot) -> Iterator[PlacedHookDict]:
     yield from snapshot.tensor_hook_dicts(
         NodeMarks() if recording is None else recording.passes.late_hooks.dicts, search=True
     )
-    with progress(
-        _("Looking for hooks on nodes: {n} of {total}").format(n="{n}", total="{total}"), len(snapshot.nodes)
-    ) as tick:
+    with progress(_("Looking for hooks on nodes: {n} of {total}"), len(snapshot.nodes)) as tick:
         for node in snapshot.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):
                 yield kind, node_dict(node, kind), snapshot.numbers[id(node)], None
@@ -139,12 +138,3 @@ def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: UnplacedHooks) -> Iterato
             unplaced.lost.extend(describe_function(user_function(hook)) for _key, hook in user_hook_entries(hooks))
         elif (place := snapshot.place_of_tensor(tensor)) is not None:
             yield "tensor_hook", hooks, *place
-
-
-def _unwrap_multi_grad(
-    kind: str, node: int, output: int | None, key: Any, hook: Any
-) -> tuple[str, int, int | None, Any, Any]:
-    """Unwrap a multi-grad hook from the function that torch registers on each of its tensors."""
-    if is_multi_grad_part(hook):
-        kind, hook = "multi_grad_hook", user_function(hook)
-    return kind, node, output, key, hook

@@ -122,15 +122,7 @@ def _describe_inputs(
     hook, row = trace.hook(index), trace.hook_rows[index]
     find_line = find_returning_line if kind in ("lost_inputs", "lost_rows") else find_hook_line
     sentence, cause, advice = (text.format(hook=hook.label, on=hook.on, **names) for text in sentences)
-    finding = Finding(
-        step,
-        kind,
-        sentence,
-        severity,
-        cause=cause,
-        advice=advice,
-        hooks=(hook,),
-    )
+    finding = Finding(step, kind, sentence, severity, cause=cause, advice=advice, hooks=(hook,))
     return put_line(finding, *find_line(hook, row.registered_at))
 
 
