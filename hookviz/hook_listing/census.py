@@ -13,7 +13,7 @@ from hookviz.analysis.hook_counts import HookCount, count_firings, find_count
 from hookviz.api.trace import Trace, data_of
 from hookviz.autograd import module_tree, variable_names
 from hookviz.autograd.torch_internals import DisableTorchFunction, require_internals
-from hookviz.hook_listing.graph_hooks import UnplacedHook, UnplacedHooks, capture_with_hooks
+from hookviz.hook_listing.graph_hooks import UnplacedHooks, capture_with_hooks
 from hookviz.recorder.modules.module_registry import ModuleRegistry
 from hookviz.recorder.torch.hook_dicts import (
     Dict,
@@ -27,7 +27,7 @@ from hookviz.recorder.torch.hook_dicts import (
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.support.printable import describe_type
-from hookviz.support.source_code import describe_function
+from hookviz.support.source_code import Source, describe_function
 from hookviz.support.table import Table, cells_of, head_of
 from hookviz.trace import Hook, TraceData
 from hookviz.trace.hooks import HookLabels, LabelledHook
@@ -172,20 +172,21 @@ def hooks(*things: torch.Tensor | Node | torch.nn.Module | torch.optim.Optimizer
     roots = [thing for thing in things if isinstance(thing, (torch.Tensor, Node))]
     unplaced = UnplacedHooks([], [])
     with DisableTorchFunction():
-        found = [*hooks_in_dicts(_dicts_of_modules(modules)), *_hooks_on_graphs(roots, unplaced)]
+        dicts = (kept for name, module in iter_named_modules(*modules) for kept in module_hook_dicts(module, name))
+        found = [*hooks_in_dicts(dicts), *_hooks_on_graphs(roots, unplaced)]
         found += hooks_in_dicts(_dicts_of_optimizers(optimizers))
         found += hooks_in_dicts(global_module_hook_dicts()) if modules or not things else ()
         found += hooks_in_dicts(global_optimizer_hook_dicts()) if optimizers or not things else ()
     return Census(found, unplaced, trace)
 
 
-def _dicts_of_modules(roots: Sequence[torch.nn.Module]) -> Iterator[HookDict]:
-    """Yield the hook dicts of models, under the names that a recording gives their modules."""
+def iter_named_modules(*roots: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module]]:
+    """Yield the modules of models, under the names that a recording gives them."""
     names = ModuleRegistry(TraceData())
     for root in roots:
         names.name_model(root)
         for module in module_tree.all_modules(root):
-            yield from module_hook_dicts(module, names.trace.module(names.number(module)))
+            yield names.trace.module(names.number(module)), module
 
 
 def _dicts_of_optimizers(optimizers: Sequence[torch.optim.Optimizer]) -> Iterator[HookDict]:
@@ -200,12 +201,12 @@ def hooks_in_dicts(dicts: Iterable[HookDict]) -> IdentifiedHooks:
     """Yield the user's hooks in ``dicts``, each with its identity."""
     found: list[tuple[HookIdentity, Hook, LabelledHook]] = []
     for kept in dicts:
-        for place, (key, hook) in enumerate(user_hook_entries(kept.hooks)):
+        entries = user_hook_entries(kept.hooks)
+        for place, (key, hook) in enumerate(entries):
             kind = "multi_grad_hook" if is_multi_grad_part(hook) else kept.kind
             source = describe_function(user_function(hook))
             labelled = LabelledHook(source._replace(held=()), source.held, kept.kept_in)
-            total = len(user_hook_entries(kept.hooks))
-            row = Hook(kept.on, kind, labelled.source, kept.kept_in, place, total, kept.flags_of(key))
+            row = Hook(kept.on, kind, labelled.source, kept.kept_in, place, len(entries), kept.flags_of(key))
             found.append((HookIdentity(weakref.ref(kept.hooks), key), row, labelled))
     labels = HookLabels(labelled for _identity, _row, labelled in found)
     for identity, row, labelled in found:
@@ -246,7 +247,7 @@ def _describe_unplaced(unplaced: UnplacedHooks) -> str:
     return join_sentences(sentences)
 
 
-def _join_unplaced(hooks: Sequence[UnplacedHook]) -> str:
+def _join_unplaced(hooks: Sequence[Source]) -> str:
     """Join hooks with their lines of source, each once."""
     texts = [f"{hook.label} ({hook.where})" if hook.where else hook.label for hook in hooks]
     return ", ".join(dict.fromkeys(texts))

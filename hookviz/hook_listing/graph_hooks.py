@@ -24,23 +24,16 @@ from hookviz.recorder.torch_patches import recording_here
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
 from hookviz.support.progress import progress
-from hookviz.support.source_code import describe_function
+from hookviz.support.source_code import Source, describe_function
 from hookviz.trace import TraceData
-
-
-class UnplacedHook(NamedTuple):
-    """A hook that runs in a graph and is not listed on a node of it."""
-
-    label: str
-    where: str
 
 
 class UnplacedHooks(NamedTuple):
     """The hooks that run in a graph, or may, and are not listed on its nodes."""
 
-    lost: list[UnplacedHook]
+    lost: list[Source]
     """Those on an unknown node: their tensors are gone, or were changed in place since."""
-    of_modules: list[UnplacedHook]
+    of_modules: list[Source]
     """The backward hooks of modules, which torch's own hooks on nodes call."""
 
 
@@ -98,7 +91,8 @@ def capture_with_hooks(
                     if unwrapped.calls_others:
                         _add_of_module(unwrapped, unplaced)
                         continue
-                    row = add_hook_row(trace, 0, *_unwrap_multi_grad(kind, node, output, key, hook))
+                    exact_kind = "multi_grad_hook" if is_multi_grad_part(hook) else kind
+                    row = add_hook_row(trace, 0, exact_kind, node, output, key, unwrapped.function)
                     graph_hooks.append(GraphHook(row, hooks, key))
             if saved is not None:
                 saved.update(SavedLines(snapshot, names).read())
@@ -116,9 +110,7 @@ def _hook_dicts_on_graph(snapshot: GraphSnapshot) -> Iterator[PlacedHookDict]:
     yield from snapshot.tensor_hook_dicts(
         NodeMarks() if recording is None else recording.passes.late_hooks.dicts, search=True
     )
-    with progress(
-        _("Looking for hooks on nodes: {n} of {total}").format(n="{n}", total="{total}"), len(snapshot.nodes)
-    ) as tick:
+    with progress(_("Looking for hooks on nodes: {n} of {total}"), len(snapshot.nodes)) as tick:
         for node in snapshot.nodes:
             for kind in ("node_pre_hook", "node_post_hook"):
                 yield kind, node_dict(node, kind), snapshot.numbers[id(node)], None
@@ -129,7 +121,8 @@ def _add_of_module(unwrapped: UnwrappedHook, unplaced: UnplacedHooks | None) -> 
     """Add the hooks of a module that torch's own hook on a node calls."""
     if unplaced is not None:
         hooks = (*unwrapped.function.user_pre_hooks, *unwrapped.function.user_hooks)
-        unplaced.of_modules.extend(_describe_unplaced(hook) for hook in hooks if not isinstance(hook, Observer))
+        users = (user_function(hook) for hook in hooks if not isinstance(hook, Observer))
+        unplaced.of_modules.extend(map(describe_function, users))
 
 
 def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: UnplacedHooks) -> Iterator[PlacedHookDict]:
@@ -142,20 +135,6 @@ def _all_hook_dicts(snapshot: GraphSnapshot, unplaced: UnplacedHooks) -> Iterato
         return
     for hooks, tensor in dicts_on_nodes(known):
         if tensor is None:
-            unplaced.lost.extend(_describe_unplaced(hook) for _ignored, hook in user_hook_entries(hooks))
+            unplaced.lost.extend(describe_function(user_function(hook)) for _key, hook in user_hook_entries(hooks))
         elif (place := snapshot.place_of_tensor(tensor)) is not None:
             yield "tensor_hook", hooks, *place
-
-
-def _describe_unplaced(hook: Any) -> UnplacedHook:
-    source = describe_function(user_function(hook))
-    return UnplacedHook(source.label, source.where)
-
-
-def _unwrap_multi_grad(
-    kind: str, node: int, output: int | None, key: Any, hook: Any
-) -> tuple[str, int, int | None, Any, Any]:
-    """Unwrap a multi-grad hook from the function that torch registers on each of its tensors."""
-    if is_multi_grad_part(hook):
-        kind, hook = "multi_grad_hook", user_function(hook)
-    return kind, node, output, key, hook

@@ -10,7 +10,7 @@ from hookviz.analysis.findings.hooks.hook_contracts import describe_parameters
 from hookviz.analysis.findings.hooks.kept_outputs import read_stores
 from hookviz.static_checks.hook_syntax import COUNTS, TUPLES, HookSyntax, read_hook, shorten_code, show_code
 from hookviz.static_checks.static_finding import StaticFinding, make_finding
-from hookviz.support.definitions import find_edited
+from hookviz.support.definitions import find_edited, iter_own_nodes, list_returned
 from hookviz.support.messages import join_sentences
 from hookviz.support.source_code import describe_function
 from hookviz.trace.hook_facts import HOOK_FACTS
@@ -60,7 +60,7 @@ def _can_take(signature: inspect.Signature, count: int) -> bool:
 def _find_edits_in_place(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
     """``grad *= 2``, ``grad.mul_(2)``, ``grad[0] = 0`` and the like, once for each argument."""
     found: set[str] = set()
-    for node in hook.own_nodes():
+    for node in iter_own_nodes(hook.definition):
         edited = find_edited(node)
         known = None if edited is None else hook.role_of(edited)
         if edited is None or known is None or known[0] in found:
@@ -87,7 +87,7 @@ def _count_subscripts(expression: ast.expr) -> int:
 
 def _find_replaced_output(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
     """What a forward hook returns replaces the output; a tuple that a lambda returns probably should not."""
-    for value in hook.returned():
+    for value in list_returned(hook.definition):
         if value is None:
             continue
         parts = {"code": show_code(value)}
@@ -115,15 +115,13 @@ def _is_cut(expression: ast.expr, hook: HookSyntax) -> bool:
 
 def find_kept_tensors(hook: HookSyntax, label: str) -> Iterator[StaticFinding]:
     """Find the first argument that outlives the hook: in a container, an attribute or a global variable."""
-    outer = {name for node in hook.own_nodes() if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
-    local = {
-        node.id
-        for node in hook.own_nodes()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id not in outer
-    }
-    for store in (store for node in hook.own_nodes() for store in read_stores(node, outer)):
+    nodes = list(iter_own_nodes(hook.definition))
+    outer = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own = {*hook.roles, *(stored - outer)}
+    for store in (store for node in nodes for store in read_stores(node, outer)):
         known = None if isinstance(store.value, ast.Attribute) else hook.role_of(store.value)
-        if known is None or known[1] not in ("input", "output") or _root_name(store.target) in {*local, *hook.roles}:
+        if known is None or known[1] not in ("input", "output") or _root_name(store.target) in own:
             continue
         yield make_finding("keeps_graph", "remark", label, code=show_code(store.value))
         return

@@ -9,7 +9,7 @@ import torch
 from torch.nn import Module, MultiheadAttention, Sequential
 
 from hookviz.autograd import module_tree
-from hookviz.recorder.modules.module_registry import ModuleRegistry
+from hookviz.hook_listing.census import iter_named_modules
 from hookviz.recorder.torch.hook_dicts import module_hook_dicts, user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import is_multi_grad_part, user_function
 from hookviz.static_checks.static_finding import StaticFinding, make_finding, make_finding_of_cause
@@ -17,7 +17,7 @@ from hookviz.support.definitions import find_definition, list_loop_variables
 from hookviz.support.printable import describe_type, make_printable
 from hookviz.support.source_code import describe_function
 from hookviz.support.terminal_text import truncate
-from hookviz.trace import MODULE_HOOK_KINDS, TraceData
+from hookviz.trace import MODULE_HOOK_KINDS
 from hookviz.trace.hook_facts import TENSOR_HOOK_KINDS
 
 
@@ -45,11 +45,7 @@ class NamedModel:
     """A model, its modules by the names that a recording gives them, and its hooks."""
 
     def __init__(self, root: Module) -> None:
-        registry = ModuleRegistry(TraceData())
-        registry.name_model(root)
-        self.modules = [
-            (registry.trace.module(registry.number(module)), module) for module in module_tree.all_modules(root)
-        ]
+        self.modules = list(iter_named_modules(root))
         self.parameter_count = len({id(parameter) for parameter in module_tree.all_parameters(root)})
         self.hooks = list(self._list_hooks())
 

@@ -2,11 +2,11 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hookviz.support.definitions import Definition, find_definition, iter_own_nodes, list_returned
+from hookviz.support.definitions import Definition, find_definition, iter_rebound
 from hookviz.support.printable import make_printable
 from hookviz.support.terminal_text import truncate
 from hookviz.trace.hook_facts import HOOK_FACTS, MODULE_HOOK_KINDS, ON_TENSOR_KINDS
@@ -55,14 +55,6 @@ class HookSyntax:
         """The severity of what certainly fails in a hook of this kind."""
         return "warning" if self.is_guess else "error"
 
-    def own_nodes(self) -> Iterator[ast.AST]:
-        """Yield the nodes of the body, without those of functions defined in it."""
-        return iter_own_nodes(self.definition)
-
-    def returned(self) -> list[ast.expr | None]:
-        """List what its return statements return; the body of a lambda."""
-        return list_returned(self.definition)
-
     def role_of(self, expression: ast.AST) -> tuple[str, Role] | None:
         """Return (name, role) of the parameter whose value ``expression`` is: ``grad``, ``args[0]``, ``grad.data``."""
         while isinstance(expression, ast.Subscript) or (
@@ -86,7 +78,7 @@ def read_hook(function: Callable[..., Any], kind: str | None = None) -> HookSynt
     roles = {name: _ROLES.get(parameter) for name, parameter in zip(names, parameters, strict=False)}
     if known == "forward_hook" and len(names) == 4:  # with_kwargs: (module, args, kwargs, output)
         roles = {names[1]: "input", names[3]: "output"}
-    set_anew = _names_set_in(definition)
+    set_anew = {name.id for name in iter_rebound(definition)}
     fixed: dict[str, Role] = {name: role for name, role in roles.items() if role and name not in set_anew}
     return HookSyntax(definition, fixed, known, kind is None)
 
@@ -135,13 +127,3 @@ def show_code(node: ast.AST) -> str:
 def shorten_code(code: str) -> str:
     """Shorten code to what a sentence shows."""
     return truncate(make_printable(code), MAX_SHOWN_CODE)
-
-
-def _names_set_in(definition: Definition) -> set[str]:
-    """List the names that a function assigns, other than by ``+=`` and the like, which may edit in place."""
-    edited = {id(node.target) for node in ast.walk(definition) if isinstance(node, ast.AugAssign)}
-    return {
-        node.id
-        for node in ast.walk(definition)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del) and id(node) not in edited
-    }

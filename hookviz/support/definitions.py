@@ -25,11 +25,15 @@ def find_definition(function: Callable[..., Any]) -> tuple[Definition | None, li
     """
     try:
         code = find_code(innermost_function(function))
-        lines = () if code is None else tuple(linecache.getlines(code.co_filename))
-        definition = None if code is None else find_code_definition(lines, code)
+        return (None, []) if code is None else locate_code(code, code.co_filename)
     except Exception:  # as in describe_function
         return None, []
-    tree = None if definition is None else parse_lines(lines)
+
+
+def locate_code(code: CodeType, filename: str) -> tuple[Definition | None, list[ast.AST]]:
+    """Find the definition that was compiled to ``code`` in the syntax tree of its file, and the nodes around it."""
+    lines = tuple(linecache.getlines(filename))
+    definition, tree = find_code_definition(lines, code), _parse_lines(lines)
     return (None, []) if definition is None or tree is None else (definition, path_to(tree, definition))
 
 
@@ -55,10 +59,32 @@ def path_to(tree: ast.AST, wanted: ast.AST) -> list[ast.AST]:
     return path[::-1]
 
 
+def list_names(code: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> list[str]:
+    """List the variables in some code, in the order of the syntax tree; ``context`` is what it does with them.
+
+    >>> assignment = ast.parse("a = b + c")
+    >>> list_names(assignment), list_names(assignment, ast.Store)
+    (['a', 'b', 'c'], ['a'])
+    """
+    parts = (part for part in ast.walk(code) if isinstance(part, ast.Name))
+    return [part.id for part in parts if isinstance(part.ctx, context)]
+
+
+def iter_rebound(code: ast.AST) -> Iterator[ast.Name]:
+    """Yield the variables where code gives them another value; ``+=`` and the like may edit in place, and do not count.
+
+    >>> [name.id for name in iter_rebound(ast.parse("a = b; c += 1; del d"))]
+    ['a', 'd']
+    """
+    edited = {id(node.target) for node in ast.walk(code) if isinstance(node, ast.AugAssign)}
+    names = (node for node in ast.walk(code) if isinstance(node, ast.Name))
+    return (name for name in names if isinstance(name.ctx, ast.Store | ast.Del) and id(name) not in edited)
+
+
 _LOOPS = (ast.For, ast.AsyncFor)
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-LOOPS = (*_LOOPS, ast.While, *_COMPREHENSIONS)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+LOOPS = (*_LOOPS, ast.While, *COMPREHENSIONS)
 """What runs some code several times."""
 
 
@@ -78,26 +104,23 @@ def list_loop_variables(definition: Definition, around: Sequence[ast.AST]) -> li
         if isinstance(node, _LOOPS):
             targets.append(node.target)
             bodies += node.body
-        elif isinstance(node, _COMPREHENSIONS):
+        elif isinstance(node, COMPREHENSIONS):
             targets += [generator.target for generator in node.generators]
-        elif isinstance(node, _SCOPES):
+        elif isinstance(node, SCOPES):
             break
-    names = _add_computed(
-        [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)], bodies
-    )
+    names = _add_computed([name for target in targets for name in list_names(target)], bodies)
     body = definition.body if isinstance(definition, ast.Lambda) else ast.Module(definition.body, [])
-    used = [part for part in ast.walk(body) if isinstance(part, ast.Name)]
-    own = {part.arg for part in ast.walk(definition) if isinstance(part, ast.arg)}
-    own |= {part.id for part in used if isinstance(part.ctx, ast.Store)}
-    return [name for name in dict.fromkeys(names) if name in {part.id for part in used} - own]
+    own = {part.arg for part in ast.walk(definition) if isinstance(part, ast.arg)} | {*list_names(body, ast.Store)}
+    read = {*list_names(body)} - own
+    return [name for name in dict.fromkeys(names) if name in read]
 
 
 def _add_computed(names: list[str], bodies: list[ast.stmt]) -> list[str]:
     """Add the variables that a statement of a loop computes from those in each turn."""
     for statement in bodies:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            read = {part.id for part in ast.walk(statement.value) if isinstance(part, ast.Name)}
-            names = [*names, statement.targets[0].id] if not read.isdisjoint(names) else names
+            is_computed = not {*list_names(statement.value)}.isdisjoint(names)
+            names = [*names, statement.targets[0].id] if is_computed else names
     return names
 
 
@@ -108,7 +131,7 @@ def iter_own_nodes(definition: Definition) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        if not isinstance(node, _SCOPES):
+        if not isinstance(node, SCOPES):
             waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
@@ -156,13 +179,13 @@ _PARSE_ATTEMPTS = 3
 
 
 @lru_cache(maxsize=64)
-def parse_lines(lines: tuple[str, ...]) -> ast.Module | None:
+def _parse_lines(lines: tuple[str, ...]) -> ast.Module | None:
     return _parse_python("".join(lines))
 
 
 @lru_cache(maxsize=64)
 def _list_definitions(lines: tuple[str, ...]) -> tuple[Definition, ...]:
-    tree = parse_lines(lines)
+    tree = _parse_lines(lines)
     if tree is None:
         return ()
     return tuple(n for n in ast.walk(tree) if isinstance(n, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef))

@@ -6,14 +6,13 @@ Only what stays the same is read: all functions that a loop makes share its vari
 import ast
 import dis
 import functools
-import linecache
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from hookviz.support.definitions import find_code_definition, parse_lines, path_to
+from hookviz.support.definitions import COMPREHENSIONS, SCOPES, Definition, locate_code
 from hookviz.support.user_objects import own_attributes
 from hookviz.support.wrapped_functions import closure_variables, dereference, find_code, unwrap_function
 
@@ -24,7 +23,6 @@ MAX_VALUES = 8
 MAX_LENGTH = 40
 """Longer texts name nothing."""
 
-_Scope = ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 _REPEATS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
 _BUILDERS = ("__new__", "__init__", "__post_init__")
@@ -111,34 +109,30 @@ def _find_steady_variables(code: CodeType, filename: str) -> frozenset[str]:
 
     ``filename`` is a parameter because it must be part of the cache key: code objects of two files can be equal.
     """
-    lines = tuple(linecache.getlines(filename))
-    definition, tree = find_code_definition(lines, code), parse_lines(lines)
-    if definition is None or tree is None:
-        return frozenset()
-    around = path_to(tree, definition)
+    _definition, around = locate_code(code, filename)
     return frozenset(name for name in code.co_freevars if _is_steady(name, around))
 
 
 def _is_steady(name: str, around: list[ast.AST]) -> bool:
     """Whether the innermost scope that binds a variable binds it once: as a parameter, or in one assignment."""
     for node in reversed(around):
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        if isinstance(node, COMPREHENSIONS):
             if name in map(_bound_name, chain.from_iterable(ast.walk(one.target) for one in node.generators)):
                 return False
-        elif isinstance(node, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
+        elif isinstance(node, Definition):
             bindings = list(_find_bindings(name, node))
             if bindings or name in _parameters_of(node):
                 return bindings == ([] if name in _parameters_of(node) else [True])
     return False
 
 
-def _parameters_of(scope: _Scope) -> set[str]:
+def _parameters_of(scope: Definition) -> set[str]:
     one = scope.args
     every = [*one.posonlyargs, *one.args, *one.kwonlyargs, one.vararg, one.kwarg]
     return {parameter.arg for parameter in every if parameter is not None}
 
 
-def _find_bindings(name: str, scope: _Scope) -> Iterator[bool]:
+def _find_bindings(name: str, scope: Definition) -> Iterator[bool]:
     """Yield for each place in a function that binds a variable whether it is an assignment that runs once."""
     body: Iterable[ast.AST] = [scope.body] if isinstance(scope, ast.Lambda) else scope.body
     queue = [(node, False) for node in body]
@@ -154,7 +148,7 @@ def _find_bindings(name: str, scope: _Scope) -> Iterator[bool]:
 
 def _list_children(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the parts of a node; of a scope inside only what rebinds variables of the one around it."""
-    if not isinstance(node, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if not isinstance(node, SCOPES):
         return ast.iter_child_nodes(node)
     return (inner for inner in ast.walk(node) if isinstance(inner, ast.Nonlocal))
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hookviz.support.definitions import find_code_definition
 from hookviz.support.held_values import HeldValue, list_held_values
@@ -111,6 +111,24 @@ def read_place(place: str | None) -> CodePlace | None:
     """Read a place that a row notes, such as ``train.py:12``."""
     file, line = split_place(place)
     return None if line is None else CodePlace(file or None, line)
+
+
+class Located(Protocol):
+    """A text of the program whose place is known, such as a function or a file."""
+
+    @property
+    def file(self) -> str | None: ...
+    @property
+    def line(self) -> int | None: ...
+
+
+def place_of(node: ast.stmt | ast.expr, text: Located) -> CodePlace:
+    """Return the line of a part of the syntax tree of a text; it counts from 1 if the place of the text is not known.
+
+    >>> place_of(ast.parse("a = 1").body[0], CodePlace("train.py", 12))
+    CodePlace(file='train.py', line=12)
+    """
+    return CodePlace(text.file, (text.line or 1) + node.lineno - 1)
 
 
 def describe_function(function: Callable[..., Any]) -> Source:

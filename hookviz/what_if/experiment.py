@@ -113,11 +113,8 @@ class WhatIf(Displayable):
         runs = {}
         wanted = [frozenset(hook_ids[index] for index in off) for off in subsets(len(hook_ids))]
         done = len(known.keys() & set(wanted))
-        with progress(
-            _("Recording the run with different hooks off: {n} of {total}").format(n="{n}", total="{total}"),
-            len(wanted),
-            done,
-        ) as tick:
+        text = _("Recording the run with different hooks off: {n} of {total}")
+        with progress(text, len(wanted), done) as tick:
             for off in wanted:
                 if off not in known:
                     restore_rng()

@@ -33,7 +33,7 @@ _UNRELATED = (OSError, NameError, ImportError, SyntaxError, KeyboardInterrupt, S
 _UNFINISHED = ("missing", "unreached")
 """Kinds of findings that are open if an exception ended the program: the steps that it would have taken are missing."""
 
-_OWN_NAMES = ("on", "step", "caller", "module", "inner")
+_OWN_NAMES = ("caller", "module", "inner")
 """The arguments of a sentence that differ from owner to owner, though the cause is the same."""
 
 

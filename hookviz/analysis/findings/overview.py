@@ -7,6 +7,7 @@ from hookviz.analysis.findings.consequences import list_silence
 from hookviz.analysis.findings.exceptions import list_exceptions
 from hookviz.analysis.findings.finding import KINDS, Finding, Findings, describe_passes, put_line, rank_severity
 from hookviz.analysis.findings.hooks.edits_in_place import list_edits_in_place
+from hookviz.analysis.findings.hooks.firings import list_hooks_at
 from hookviz.analysis.findings.hooks.hook_inputs import list_hook_inputs, list_legacy_hooks, list_lost_rows
 from hookviz.analysis.findings.hooks.hook_moments import list_hook_moments, list_late_bindings
 from hookviz.analysis.findings.hooks.kept_outputs import list_kept_outputs
@@ -107,8 +108,8 @@ def _describe_no_findings(trace: TraceData, silent: int) -> str:
     """
     if not any(row.kind in ("seed", "arrive", "accumulate", "returned") for row in trace.rows):
         return join_sentences([_("This trace holds no gradients to check."), *_list_unknown_nonfinite(trace)])
-    fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
-    hooks = {(trace.hook_rows[index].key, trace.hook(index).on) for index in fired if index is not None}
+    fired = list_hooks_at(trace, trace.lookup.steps_of_kinds(*HOOK_KINDS))
+    hooks = {(trace.hook_rows[index].key, trace.hook(index).on) for index in fired}
     looked = _(
         "Nothing was found. Looked at: the gradients of each pass ({passes}) for NaN, Inf, vanishing and exploding, "
         "those of its leaves for zeros; whether each hook ({hooks}) fired and each parameter of a called module that "

@@ -1,4 +1,4 @@
-"""Why a hook did not fire, or fired surprisingly, and what is said of it."""
+"""Why a hook did not fire, or fired surprisingly."""
 
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ class Cause(NamedTuple):
     key: str
     """Its name; ``explanations.py`` has its kind, why the hook did not fire, and what to do."""
     arguments: dict[str, str] = {}  # noqa: RUF012 - a default of a named tuple, which nobody changes
+    """What its sentences name, beside the hook, its owner and the step."""
     step: int | None = None
     """The step to look at."""
     is_proven: bool = True
@@ -18,18 +19,3 @@ class Cause(NamedTuple):
     """Where the graph is cut, if that is the cause."""
     what_is_open: str = ""
     """The cause that would be proven if all had been observed."""
-
-
-class Explanation(NamedTuple):
-    """What is said of a cause."""
-
-    kind: str
-    """The kind of cause, as ``Finding.kind`` names it."""
-    sentence: str
-    """Why the hook did not fire."""
-    advice: str
-    is_intended: bool = False
-    """Whether who writes it usually means it."""
-    is_unrelated: bool = False
-    """Whether it says that what ran has nothing to do with the hook. If the hook is older than the recording, this is
-    as it should be: a notebook keeps the models and tensors of its earlier cells."""

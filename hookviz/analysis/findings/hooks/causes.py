@@ -55,15 +55,15 @@ def find_cause(hook: UnfiredRow, timeline: Timeline) -> Cause:
         cause = rule.find(hook, timeline)
         if cause is not None and cause.key in _UNFINISHED and timeline.has_ended_before(hook):
             step = len(timeline.trace.rows) - 1
-            return Cause("raised", {"step": f"{step + 1:,}"}, step)
+            return Cause("raised", step=step)
         if cause is not None:
             gap = timeline.find_gap(hook, rule.needs)
             if gap is None and cause.key in _NOT_CALLED and cause.place is None:
                 return cause._replace(place=_find_other_run(hook, timeline))
-            return cause if gap is None else Cause(gap, {"on": hook.on}, is_proven=False, what_is_open=cause.key)
+            return cause if gap is None else Cause(gap, is_proven=False, what_is_open=cause.key)
     gap = timeline.find_gap(hook, ALL_FACTS)
     unknown = "unknown.tensor" if family == "tensor" else "unknown"
-    return Cause(unknown if gap is None else gap, {"on": hook.on}, is_proven=False)
+    return Cause(unknown if gap is None else gap, is_proven=False)
 
 
 def _find_other_run(hook: UnfiredRow, timeline: Timeline) -> Place | None:
@@ -121,7 +121,7 @@ def _removed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if family == "backward" and timeline.has_pass_into_earlier_call(hook):
         return None  # it was there for the whole pass of the call before it
     step = hook.until if hook.until < len(timeline.trace.rows) else None  # it may have been removed after the last step
-    return Cause("removed", {"on": hook.on, "where": hook.removed_at or ""}, step)
+    return Cause("removed", {"where": hook.removed_at or ""}, step)
 
 
 def _registered_after_calls(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -131,26 +131,26 @@ def _registered_after_calls(hook: UnfiredRow, timeline: Timeline) -> Cause | Non
         return None
     last = earlier[-1]
     key = "after_call" if hook.kind in FORWARD_HOOK_KINDS else "after_call.backward"
-    return Cause(key, {"on": hook.on, "step": f"{last + 1:,}"}, last)
+    return Cause(key, step=last)
 
 
 def _registered_after_passes(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It was registered after the last backward pass had begun."""
     if hook.since is None or not timeline.seeds or timeline.passes_while(hook):
         return None
-    return Cause("after_pass", {"on": hook.on}, timeline.seeds[-1])
+    return Cause("after_pass", step=timeline.seeds[-1])
 
 
 def _no_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """No backward pass began in the recording."""
-    return None if timeline.seeds else Cause("no_pass", {"on": hook.on})
+    return None if timeline.seeds else Cause("no_pass")
 
 
 # -- modules that were not called
 
 
 def _no_forward(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
-    return None if hook.has_forward else Cause("no_forward", {"on": hook.on, "class": hook.owner})
+    return None if hook.has_forward else Cause("no_forward", {"class": hook.owner})
 
 
 def _discarded(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -159,7 +159,7 @@ def _discarded(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     step = timeline.first_call_of(hook.on)
     place = find_replaced_parameter(timeline.trace, hook) if hook.leaf and step is None else None
-    return Cause("discarded", {"on": hook.on}, step, place=place)
+    return Cause("discarded", step=step, place=place)
 
 
 def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -169,21 +169,20 @@ def _copied(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     step = timeline.first_call(hook.copy)
     copy = timeline.trace.modules[hook.copy].name
     copying = describe_copying(timeline.trace, hook.on, [copy])
-    names = {"on": hook.on, "copy": copy, "step": f"{(step or 0) + 1:,}"}
     place = Place(TWIN, copying, step) if copying else None
-    return Cause("copied.object" if hook.bound else "copied", names, step, place=place)
+    return Cause("copied.object" if hook.bound else "copied", {"copy": copy}, step, place=place)
 
 
 def _fast_path(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     layer = next((name for name in timeline.fast_paths if hook.on.startswith(f"{name}.")), None)
-    return None if layer is None or hook.called else Cause("fast_path", {"on": hook.on, "layer": layer})
+    return None if layer is None or hook.called else Cause("fast_path", {"layer": layer})
 
 
 def _attention(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     caller = None if hook.called else timeline.caller_of(hook)
     if caller is None or (caller.kind, hook.owner) != ("MultiheadAttention", "NonDynamicallyQuantizableLinear"):
         return None  # only torch's own has a part of this class
-    return Cause("attention", {"on": hook.on, "caller": caller.name})
+    return Cause("attention", {"caller": caller.name})
 
 
 def _bypassed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -191,29 +190,25 @@ def _bypassed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.called:
         return None
     if hook.stand_in:
-        return Cause("traced", {"on": hook.on, "user": hook.stand_in, "maker": hook.maker})
+        return Cause("traced", {"user": hook.stand_in, "maker": hook.maker})
     if hook.inner:
-        return Cause("bypassed.inner", {"on": hook.on, "inner": hook.inner})
+        return Cause("bypassed.inner", {"inner": hook.inner})
     if not hook.used or hook.older:
         return None
-    return Cause("bypassed", {"on": hook.on})
+    return Cause("bypassed")
 
 
 def _called_before(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     """Its weights belong to a graph from before the recording: an older hook may have fired then."""
     if not hook.older or hook.called:
         return None
-    return (
-        Cause("before", {"on": hook.on}, is_proven=False)
-        if hook.since is None
-        else Cause("after_graph", {"on": hook.on})
-    )
+    return Cause("before", is_proven=False) if hook.since is None else Cause("after_graph")
 
 
 def _nothing_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """A hook of all modules, in a recording without calls."""
     is_idle = "global" in hook.flags and not timeline.has_calls
-    return Cause("nothing_called", {"on": hook.on}) if is_idle else None
+    return Cause("nothing_called") if is_idle else None
 
 
 def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -226,7 +221,7 @@ def _caller_raised(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     step = timeline.exception_in(calls)
     if hook.called or step is None:
         return None
-    return Cause("raised", {"step": f"{step + 1:,}"}, step)
+    return Cause("raised", step=step)
 
 
 def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -236,11 +231,10 @@ def _not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if caller is not None:
         other = timeline.find_substitute(caller.name, hook)
         if other is None:
-            return Cause("not_called", {"on": hook.on, "caller": caller.name})
+            return Cause("not_called", {"caller": caller.name})
         name = timeline.trace.plain_call(timeline.trace.rows[other].own_call)
-        names = {"on": hook.on, "caller": caller.name, "step": f"{other + 1:,}", "other": name}
-        return Cause("not_called.other", names, other)
-    return Cause("never_called", {"on": hook.on})
+        return Cause("not_called.other", {"caller": caller.name, "other": name}, other)
+    return Cause("never_called")
 
 
 # -- modules that were called
@@ -250,7 +244,7 @@ def _raised_in_call(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """An exception left each call before the hook's turn."""
     calls = {timeline.trace.rows[step].own_call for step in timeline.calls_while(hook)}
     step = timeline.exception_in(calls)
-    return None if step is None else Cause("raised", {"step": f"{step + 1:,}"}, step)
+    return None if step is None else Cause("raised", step=step)
 
 
 def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -259,7 +253,7 @@ def _no_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     modes = {timeline.call_at(step).mode for step in steps}
     if not steps or "grad" in modes:
         return None
-    return Cause("checkpoint" if "checkpoint" in modes else "no_grad", {"on": hook.on}, steps[-1])
+    return Cause("checkpoint" if "checkpoint" in modes else "no_grad", step=steps[-1])
 
 
 def _returned_container(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -268,7 +262,7 @@ def _returned_container(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     types = {timeline.call_at(step).returned for step in steps}
     if not steps or None in types:
         return None
-    return Cause("returned", {"on": hook.on, "type": next(kind for kind in types if kind)}, steps[-1])
+    return Cause("returned", {"type": next(kind for kind in types if kind)}, steps[-1])
 
 
 def _no_gradient_needed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -278,7 +272,7 @@ def _no_gradient_needed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not calls or any(call.gives_grad is not False for call in calls):
         return None
     is_frozen = all(call.frozen for call in calls)
-    return Cause("no_gradient.frozen" if is_frozen else "no_gradient.cut", {"on": hook.on}, steps[-1])
+    return Cause("no_gradient.frozen" if is_frozen else "no_gradient.cut", step=steps[-1])
 
 
 def _outside_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -288,7 +282,7 @@ def _outside_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not steps or not calls.isdisjoint(timeline.owned_calls):
         return None
     place = timeline.find_cut(hook.on, hook.module)
-    return Cause("outside", {"on": hook.on, "root": name_last_root(timeline.trace)}, steps[-1], place=place)
+    return Cause("outside", {"root": name_last_root(timeline.trace)}, steps[-1], place=place)
 
 
 def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -298,8 +292,8 @@ def _partial_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
         return None
     passed = {timeline.trace.rows[step].pass_id for step in timeline.passes_while(hook)}
     is_unwritten = HOOK_FACTS[hook.kind].changes == "grad" and not passed.isdisjoint(timeline.returning_passes)
-    names = {"on": hook.on, "kind": name_of_kind(hook.kind)}
-    return Cause("partial.grad" if is_unwritten else "partial", names, timeline.seeds[-1] if timeline.seeds else None)
+    step = timeline.seeds[-1] if timeline.seeds else None
+    return Cause("partial.grad" if is_unwritten else "partial", {"kind": name_of_kind(hook.kind)}, step)
 
 
 def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -312,7 +306,7 @@ def _raised_in_pass(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not passes or not passes <= raised.keys():
         return None
     step = raised[max(passes)]
-    return Cause("raised", {"step": f"{step + 1:,}"}, step)
+    return Cause("raised", step=step)
 
 
 # -- tensors
@@ -325,20 +319,20 @@ def _parametrized(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     kinds = [trace.modules[trace.calls[call].module].kind for call in calls]
     if not parameter and "ParametrizationList" in kinds and hook.passes:
         parameter = "parametrizations.weight.original"
-    return Cause("parametrized", {"on": hook.on, "parameter": parameter}) if parameter and not hook.in_graph else None
+    return Cause("parametrized", {"parameter": parameter}) if parameter and not hook.in_graph else None
 
 
 def _frozen(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     """It did not require grad, at the passes or when its module was called."""
     if hook.frozen:
-        return Cause("frozen", {"on": hook.on})
+        return Cause("frozen")
     module = hook.on.rpartition(".")[0]
-    return Cause("frozen_at_call", {"on": hook.on, "module": module}) if hook.frozen_at_call else None
+    return Cause("frozen_at_call", {"module": module}) if hook.frozen_at_call else None
 
 
 def _stray(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     is_stray = hook.stray and not hook.in_graph
-    return Cause("stray", {"on": hook.on}) if is_stray else None
+    return Cause("stray") if is_stray else None
 
 
 def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -347,21 +341,20 @@ def _detour(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not is_copy or hook.in_graph or not hook.passes:
         return None
     base = hook.made_from or _("another tensor")
-    names = {"on": hook.on, "base": base, "root": name_last_root(timeline.trace)}
+    names = {"base": base, "root": name_last_root(timeline.trace)}
     return Cause("detour", names, timeline.passes_while(hook)[0])
 
 
 def _after_its_pass(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     """The pass that uses its tensor had begun when it was registered, and no other one uses it."""
-    return Cause("after_pass", {"on": hook.on}) if hook.late and not hook.in_graph else None
+    return Cause("after_pass") if hook.late and not hook.in_graph else None
 
 
 def _dropped(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     """It was gone when the next pass began, and so was all that was computed from it."""
     if not hook.dropped or hook.in_graph or not hook.passes:
         return None
-    names = {"on": hook.on, "root": name_last_root(timeline.trace)}
-    return Cause("dropped", names, timeline.passes_while(hook)[0])
+    return Cause("dropped", {"root": name_last_root(timeline.trace)}, timeline.passes_while(hook)[0])
 
 
 def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -371,13 +364,13 @@ def _owner_not_called(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     is_parameter = hook.leaf and module and not hook.in_graph and hook.passes
     if not is_parameter or (module in names and not hook.uncalled) or not names:
         return None
-    return Cause("owner_not_called", {"on": hook.on, "module": module})
+    return Cause("owner_not_called", {"module": module})
 
 
 def _not_in_graph(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if hook.in_graph or not hook.passes:
         return None
-    names = {"on": hook.on, "root": name_last_root(timeline.trace)}
+    names = {"root": name_last_root(timeline.trace)}
     place = timeline.find_cut_of_parameter(hook.on) if hook.leaf else timeline.find_cut_after(hook.call)
     place = place or find_cut_of_variable(timeline.trace, hook)
     if place is None and hook.made_by.partition("Backward")[0] in VIEWS | PARTS | COPIES:
@@ -393,13 +386,13 @@ def _substituted(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     if not calls or not hook.leaf or hook.in_graph or not hook.passes:
         return None
     place = timeline.find_cut_of_parameter(hook.on)
-    return Cause("substituted", {"on": hook.on, "module": module}, place=place)
+    return Cause("substituted", {"module": module}, place=place)
 
 
 def _unseen(hook: UnfiredRow, _timeline: Timeline) -> Cause | None:
     """No pass looked at its tensor: no variable holds it, or another tensor has its name."""
     is_seen = hook.passes or hook.in_graph or hook.kind not in ON_TENSOR_KINDS
-    return None if is_seen else Cause("unseen", {"on": hook.on}, is_proven=False)
+    return None if is_seen else Cause("unseen", is_proven=False)
 
 
 # -- optimizers
@@ -411,7 +404,7 @@ def _skipped_by_scaler(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     step = next((i for i in skipped if trace.rows[i].optimizer in numbers), None)
     if hook.steps or step is None:
         return None
-    return Cause("scaler", {"on": hook.on, "step": f"{step + 1:,}"}, step)
+    return Cause("scaler", step=step)
 
 
 def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -421,16 +414,16 @@ def _no_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     steps = {row.step: trace.rows[row.step].optimizer for row in reversed(trace.updates)}
     others = {trace.optimizers[number]: step for step, number in steps.items() if number is not None}
     if not others:
-        return Cause("no_step", {"on": hook.on})
+        return Cause("no_step")
     step = min(others.values())
     listed = join_first([f"{one.name} ({one.kind})" for one in reversed(others)])
-    return Cause("no_step.other", {"class": hook.owner, "others": listed, "step": f"{step + 1:,}"}, step)
+    return Cause("no_step.other", {"class": hook.owner, "others": listed}, step)
 
 
 def _after_step(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     has_stepped = bool(between(timeline.steps_of(hook), hook.since, None))
     is_late = hook.since is not None and hook.steps and not has_stepped
-    return Cause("after_step", {"on": hook.on}) if is_late else None
+    return Cause("after_step") if is_late else None
 
 
 _CALLS: frozenset[Fact] = frozenset({"calls"})

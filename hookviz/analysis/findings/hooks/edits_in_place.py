@@ -1,7 +1,8 @@
 """Find hooks that edit a gradient in place and so change another one, which is kept in the same memory."""
 
-from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.program_text import find_edit_in_place
+from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import list_hooks_at
+from hookviz.analysis.findings.hooks.program_text import find_edit_in_place, find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import tell_same
 from hookviz.analysis.findings.parameters.none_gradients import describe_node
 from hookviz.support.messages import N_, _, join_first, join_sentences
@@ -32,30 +33,27 @@ def _describe_edit(trace: TraceData, steps: list[int]) -> Finding:
     assert edit.hook is not None
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     names = {"hook": edit.hook.label, "on": describe_node(trace, edit.row.node, edit.row.output)}
-    hooks, line = _list_hooks(trace, steps), find_edit_in_place(edit.hook)
+    hooks, place = _list_hooks(trace, steps), find_edit_in_place(edit.hook)
     text = _("{hook} on {on} edits the gradient in place, and this changes the gradient of {others}, too.")
     sentence = text.format(others=_name_changed(trace, steps), **names)
-    return Finding(
+    finding = Finding(
         first.cause,
         "edited_in_place",
         join_sentences([sentence, *tell_same(hooks)]),
         "warning",
         passes,
-        line=edit.hook.line if line is None else line,
-        file=edit.hook.file,
-        line_role="hook" if line is None else "edits",
         cause=join_sentences([_describe_change(trace, steps[0]), *_tell_registration(trace, edit.row)]),
         advice=_(RETURN_NEW).format(**names),
         hooks=hooks,
     )
+    return put_line(finding, *(find_hook_line(edit.hook) if place is None else (place, "edits")))
 
 
 def _list_hooks(trace: TraceData, steps: list[int]) -> tuple[Hook, ...]:
     """List the hooks whose edits these steps show in the first pass: a function may be on several tensors."""
     first = trace.rows[steps[0]].pass_id
     causes = (trace.rows[step].cause for step in steps if trace.rows[step].pass_id == first)
-    numbers = dict.fromkeys(trace.rows[cause].hook for cause in causes if cause is not None)
-    return tuple(trace.hook(number) for number in numbers if number is not None)
+    return tuple(map(trace.hook, list_hooks_at(trace, [cause for cause in causes if cause is not None])))
 
 
 def _name_changed(trace: TraceData, steps: list[int]) -> str:

@@ -1,9 +1,24 @@
-"""What is said of a hook that did not fire: for each cause its kind, why, and what to do."""
+"""What is said of a hook that did not fire, or fired surprisingly: for each cause its kind, why, and what to do."""
 
-from hookviz.analysis.findings.hooks.cause import Explanation
-from hookviz.analysis.findings.hooks.surprises import SURPRISE_EXPLANATIONS
-from hookviz.analysis.findings.hooks.transformed_code import TRANSFORMED_EXPLANATIONS
+from typing import NamedTuple
+
 from hookviz.support.messages import N_
+
+
+class Explanation(NamedTuple):
+    """What is said of a cause."""
+
+    kind: str
+    """The kind of cause, as ``Finding.kind`` names it."""
+    sentence: str
+    """Why the hook did not fire."""
+    advice: str
+    is_intended: bool = False
+    """Whether who writes it usually means it."""
+    is_unrelated: bool = False
+    """Whether it says that what ran has nothing to do with the hook. If the hook is older than the recording, this is
+    as it should be: a notebook keeps the models and tensors of its earlier cells."""
+
 
 EXPLANATIONS: dict[str, Explanation] = {
     # registered after what it waits for
@@ -358,7 +373,103 @@ EXPLANATIONS: dict[str, Explanation] = {
         ),
         N_("Look at the last step before {on}."),
     ),
-    **TRANSFORMED_EXPLANATIONS,
-    **SURPRISE_EXPLANATIONS,
+    # its code was compiled, or transformed by torch.func
+    "compiled.before": Explanation(
+        "late",
+        N_(
+            "{on} is inside {region}, which PyTorch compiled (step {step}) before {hook} was registered, and not again "
+            "after that: PyTorch looks for the hooks of the modules inside only when it compiles."
+        ),
+        N_(
+            "Register the hook before the first call, or call torch.compiler.reset() after you have registered it. To "
+            'see the hooks of compiled code, record it with record(compiled="eager").'
+        ),
+    ),
+    "transformed": Explanation(
+        "substituted",
+        N_(
+            "{on} was used in a transform of torch.func, such as grad, vmap or jvp. It computes with tensors that "
+            "stand for those that it is given, in a graph of its own, where PyTorch calls no backward hook of {on}."
+        ),
+        N_("Register a tensor hook in the function that is transformed, or use {on} outside of the transform."),
+        is_intended=True,
+    ),
+    "compiled": Explanation(
+        "unobserved",
+        N_(
+            "No call of {on} was observed, and compiled code ran, in which hookviz cannot look: it may have "
+            "called {on}, with {hook} or without."
+        ),
+        N_(
+            'Record it with record(compiled="eager"), which runs compiled code eagerly and sees the hooks in it. '
+            "PyTorch itself may leave out a hook that was registered after the first compiled call."
+        ),
+    ),
+    # it fired, but before the gradients
+    "early": Explanation(
+        "early",
+        N_(
+            "{hook} fired before the gradients of {on} were computed, without any grad_input: PyTorch watches the "
+            "tensors among the positional inputs of {on}, and none of them requires grad."
+        ),
+        N_(
+            "Use a full_backward_pre_hook or a hook on a parameter; or pass {on} a tensor that requires grad by "
+            "position."
+        ),
+    ),
+    "before_closure": Explanation(
+        "early",
+        N_(
+            "{hook} fired before the gradients of the step were computed: {on}.step was given a closure, "
+            "which runs the forward and backward pass."
+        ),
+        N_(
+            "Do what {hook} does between the backward pass and the step: at the end of the closure, or in "
+            "Lightning in on_before_optimizer_step or configure_gradient_clipping."
+        ),
+    ),
+    # it fired a second time
+    "again": Explanation(
+        "again",
+        N_("{hook} fired again during the backward pass: checkpointing runs the forward of {on} a second time."),
+        N_(
+            "Ignore the second call, for example while torch.is_grad_enabled() and a backward pass runs; or "
+            "leave {on} out of the checkpoint."
+        ),
+    ),
+    # it fired after it was removed
+    "kept": Explanation(
+        "kept",
+        N_(
+            "{hook} fired after it had been removed ({where}): the graph of a call keeps the backward hooks that {on} "
+            "had when it was called."
+        ),
+        N_("Remove it after the backward pass, or before the call."),
+    ),
+    # it fired, and what it returned has no effect
+    "ignored": Explanation(
+        "ignored",
+        N_("{hook} returns a value, and PyTorch drops what a multi-grad hook returns."),
+        N_("Register a tensor hook on each tensor to change its gradient."),
+    ),
+    # it fired without a gradient
+    "partly": Explanation(
+        "undefined",
+        N_("{hook} was called with None in place of {missing} of its gradients: none came to those tensors."),
+        N_("Check for None in the hook, or leave out the tensors that get no gradient."),
+    ),
+    "undefined": Explanation(
+        "undefined",
+        N_("{hook} was called with None: no gradient came back to {on}."),
+        N_("Find the node behind {on} that sends None; check for None in the hook."),
+    ),
+    "undefined.grad": Explanation(
+        "undefined",
+        N_(
+            "{hook} ran although this pass wrote nothing to {on}.grad: no gradient arrived at {on}, and "
+            "PyTorch calls post-accumulate hooks all the same."
+        ),
+        N_("Check in the hook whether .grad is None."),
+    ),
 }
 """Cause → what is said of it."""

@@ -3,7 +3,9 @@
 import ast
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import iter_firings
 from hookviz.analysis.findings.hooks.program_text import find_hook_line, find_returning_line, list_given, parse_hook
+from hookviz.support.definitions import list_names
 from hookviz.support.messages import N_, _, join_list
 from hookviz.trace import Hook, Step, StepRow, TraceData
 from hookviz.trace.sentences import format_values, name_tensors
@@ -18,25 +20,24 @@ def list_hook_inputs(trace: TraceData) -> list[Finding]:
     """List the forward pre-hooks to which torch gave no input, or whose result lost one; the first time of each."""
     found: dict[int, Finding] = {}
     taking = {row.call for row in trace.rows if row.kind == "call" and row.after not in (None, ())}
-    for step in trace.lookup.steps_of_kinds("forward_pre_hook"):
+    for step, index, hook in iter_firings(trace, "forward_pre_hook"):
         row = trace.rows[step]
-        if row.hook is None or row.hook in found:
+        if index in found:
             continue
         lost = _list_lost(row)
         if lost:
-            severity = "remark" if _reads_rest(trace.hook(row.hook), len(row.labels[1])) else "warning"
-            found[row.hook] = _make_lost(trace, step, row.hook, lost, severity)
-        elif row.before == () and row.call in taking and "with_kwargs" not in trace.hook_rows[row.hook].flags:
-            found[row.hook] = _make_blind(trace, step, row.hook)
+            severity = "remark" if _reads_rest(trace.hook(index), len(row.labels[1])) else "warning"
+            found[index] = _make_lost(trace, step, index, lost, severity)
+        elif row.before == () and row.call in taking and "with_kwargs" not in hook.flags:
+            found[index] = _make_blind(trace, step, index)
     return list(found.values())
 
 
 def list_lost_rows(trace: TraceData) -> list[Finding]:
     """List the forward hooks that returned a row of the only tensor that they were given; the first time of each."""
     found: dict[int, Finding] = {}
-    for step in trace.lookup.steps_of_kinds("forward_pre_hook", "forward_hook"):
-        index = trace.rows[step].hook
-        if index is not None and index not in found and loses_rows(trace.steps[step]):
+    for step, index, _row in iter_firings(trace, "forward_pre_hook", "forward_hook"):
+        if index not in found and loses_rows(trace.steps[step]):
             found[index] = _make_row(trace, step, index)
     return list(found.values())
 
@@ -85,7 +86,7 @@ def _reads_rest(hook: Hook, count: int) -> bool:
     few = {part.value for part in nodes if isinstance(part, ast.Subscript) and _is_below(part.slice, count)}
     for part in nodes:
         if isinstance(part, ast.Assign) and isinstance(target := part.targets[0], (ast.Tuple, ast.List)):
-            rest = {name.id for one in target.elts[count:] for name in ast.walk(one) if isinstance(name, ast.Name)}
+            rest = {name for one in target.elts[count:] for name in list_names(one)}
             is_unread = all(one.id not in rest for one in loads)
             few |= {part.value} if is_unread else set()
     return any(one.id in given[1:] and one not in few for one in loads)
@@ -121,15 +122,7 @@ def _describe_inputs(
     hook, row = trace.hook(index), trace.hook_rows[index]
     find_line = find_returning_line if kind in ("lost_inputs", "lost_rows") else find_hook_line
     sentence, cause, advice = (text.format(hook=hook.label, on=hook.on, **names) for text in sentences)
-    finding = Finding(
-        step,
-        kind,
-        sentence,
-        severity,
-        cause=cause,
-        advice=advice,
-        hooks=(hook,),
-    )
+    finding = Finding(step, kind, sentence, severity, cause=cause, advice=advice, hooks=(hook,))
     return put_line(finding, *find_line(hook, row.registered_at))
 
 
@@ -142,21 +135,18 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
     Torch puts ``register_backward_hook`` on the node of the first output tensor: its grad_input is that of this node.
     """
     found: dict[tuple[str, str], Finding] = {}
-    for step in trace.lookup.steps_of_kinds("backward_hook"):
+    for step, index, _row in iter_firings(trace, "backward_hook"):
         row = trace.rows[step]
-        if row.call is None or row.hook is None:
+        if row.call is None:
             continue
-        hook, others = trace.hook(row.hook), _list_inner_nodes(trace, row.call) - {row.node}
+        hook, others = trace.hook(index), _list_inner_nodes(trace, row.call) - {row.node}
         names = {"hook": hook.label, "on": hook.on, "node": trace.name(row.node), "count": f"{len(others) + 1:,}"}
         if others and (hook.label, hook.on) not in found:
-            found[hook.label, hook.on] = Finding(
+            finding = Finding(
                 step,
                 "legacy",
                 _("{hook} on {on} does not get the gradients of all inputs of {on}.").format(**names),
                 "warning",
-                line=hook.line,
-                file=hook.file,
-                line_role="hook",
                 cause=_(
                     "register_backward_hook is the old form: it puts the hook on one node, {node}, and {count} nodes "
                     "that the forward of {on} made lead to its inputs."
@@ -164,6 +154,7 @@ def list_legacy_hooks(trace: TraceData) -> list[Finding]:
                 advice=_(USE_FULL_HOOK),
                 hooks=(hook,),
             )
+            found[hook.label, hook.on] = put_line(finding, *find_hook_line(hook))
     return list(found.values())
 
 

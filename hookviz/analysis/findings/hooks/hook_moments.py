@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
-from hookviz.analysis.findings.hooks.program_text import list_argument_names
+from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired, name_fired
+from hookviz.analysis.findings.hooks.program_text import find_hook_line, iter_registered, list_argument_names
 from hookviz.analysis.findings.parameters.cutting_code import (
     find_function,
     get_last_name,
@@ -14,11 +14,10 @@ from hookviz.analysis.findings.parameters.cutting_code import (
     parse_source,
 )
 from hookviz.analysis.findings.training.control_flow import may_be_left_out
-from hookviz.support.definitions import LOOPS, find_edited, list_loop_variables, path_to
-from hookviz.support.messages import N_, _, join_first, join_list
-from hookviz.support.source_code import CodePlace, read_place
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, Hook, SourceRow, TraceData
-from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.support.definitions import LOOPS, find_edited, iter_rebound, list_loop_variables, path_to
+from hookviz.support.messages import N_, _, join_list
+from hookviz.support.source_code import CodePlace, place_of, read_place
+from hookviz.trace import HOOK_KINDS, Hook, SourceRow, TraceData
 
 BIND_VALUE = N_("Bind the value when the function is made: add the parameter {name}={name}.")
 
@@ -45,19 +44,17 @@ def _find_early_read(trace: TraceData, index: int, steps: list[int]) -> Finding 
     if read is None or hook.line is None:
         return None
     hooks = list_fired(trace, steps)
-    names = {"hook": hook.label, "on": join_first([one.on for one in hooks]), "code": ast.unparse(read)}
-    return Finding(
+    names = {**name_fired(hooks), "code": ast.unparse(read)}
+    finding = Finding(
         steps[0],
         "early_read",
         _("{hook} on {on} reads {code}: a tensor hook runs before the pass writes .grad.").format(**names),
         "remark",
-        line=hook.line + read.lineno - 1,
-        file=hook.file,
-        line_role="cause",
         advice=_("Use the argument of the hook, or register it with register_post_accumulate_grad_hook."),
         certainty="likely",
         hooks=hooks,
     )
+    return put_line(finding, place_of(read, hook))
 
 
 def _find_grad(trace: TraceData, index: int) -> ast.Attribute | None:
@@ -79,25 +76,23 @@ def _find_later_edit(trace: TraceData, index: int, step: int) -> Finding | None:
     edit = None if place is None or _is_on_leaf(trace, index) else _find_edit(trace, place)
     if place is None or edit is None:
         return None
-    name, code, line = edit
-    names = {"hook": hook.label, "name": name, "code": code, "where": place.where}
+    name, node, edited_at = edit
+    names = {"hook": hook.label, "name": name, "code": ast.unparse(node), "where": place.where}
     sentence = _("{hook} gets the gradient of {name} as it was when it was registered ({where}).")
-    return Finding(
+    finding = Finding(
         step,
         "edited_later",
         sentence.format(**names),
         "remark",
-        line=line,
-        file=place.file,
-        line_role="edits",
         cause=_("{code} edits {name} in place after that.").format(**names),
         advice=_("Register it after the edit, to get the gradient of the edited tensor."),
         certainty="likely",
         hooks=(hook,),
     )
+    return put_line(finding, edited_at, "edits")
 
 
-def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | None:
+def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, ast.AST, CodePlace] | None:
     """Return variable, code and line of the first edit of what a line registers a hook on, in the same function."""
     for _source, tree in iter_file_trees(trace, place.file):
         scope = find_function(tree, place.line)
@@ -109,32 +104,22 @@ def _find_edit(trace: TraceData, place: CodePlace) -> tuple[str, str, int] | Non
                 continue
             edited = find_edited(node)
             if isinstance(edited, ast.Name) and edited.id == name and _comes_next(scope, name, place.line, node):
-                return name, ast.unparse(node), node.lineno
+                return name, node, CodePlace(place.file, node.lineno)
     return None
 
 
 def _list_registered(scope: ast.AST, line: int) -> Iterator[str]:
     """Yield the variable on which a line registers a tensor hook."""
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Call) and node.lineno == line and isinstance(node.func, ast.Attribute):
-            owner = node.func.value
-            if node.func.attr == "register_hook" and isinstance(owner, ast.Name):
-                yield owner.id
+    owners = iter_registered(scope, line, "register_hook")
+    return (owner.id for owner in owners if isinstance(owner, ast.Name))
 
 
 def _comes_next(scope: ast.AST, name: str, line: int, edit: ast.stmt | ast.expr) -> bool:
     """Whether code that edits a variable runs after a line for sure, before a pass, with the same tensor in it."""
     calls = (part for part in ast.walk(scope) if isinstance(part, ast.Call) and line < part.lineno <= edit.lineno)
     has_pass = any(get_last_name(call.func) in ("backward", "grad") for call in calls)
-    return not (has_pass or may_be_left_out(scope, edit) or _is_bound(scope, name, line, edit.lineno))
-
-
-def _is_bound(scope: ast.AST, name: str, start: int, end: int) -> bool:
-    """Whether a function gives a variable another value between two lines."""
-    parts = [part for part in ast.walk(scope) if isinstance(part, ast.Name)]
-    edits = [node.target for node in ast.walk(scope) if isinstance(node, ast.AugAssign)]
-    stores = (part for part in parts if part.id == name and isinstance(part.ctx, ast.Store) and part not in edits)
-    return any(start < part.lineno <= end for part in stores)
+    is_rebound = any(part.id == name and line < part.lineno <= edit.lineno for part in iter_rebound(scope))
+    return not (has_pass or may_be_left_out(scope, edit) or is_rebound)
 
 
 # -- variables of a loop
@@ -154,11 +139,9 @@ def list_late_bindings(trace: TraceData) -> list[Finding]:
 def _fire_together(trace: TraceData, steps: list[int]) -> bool:
     """Whether the hooks of two owners fired in one call or pass: the loop had made both then."""
     owners: dict[object, set[str]] = {}
-    for row, hook in ((trace.rows[step], trace.steps[step].hook) for step in steps):
-        is_forward = row.kind in FORWARD_HOOK_KINDS and row.call is not None
-        outermost = [*iter_enclosing_calls(trace, row.call)][-1:] if is_forward else []
-        moment = (row.pass_id, *outermost)
-        owners.setdefault(moment, set()).update([] if hook is None else [hook.on])
+    for step in steps:
+        hook = trace.steps[step].hook
+        owners.setdefault(identify_run(trace, step), set()).update([] if hook is None else [hook.on])
     return any(len(names) > 1 for names in owners.values())
 
 
@@ -199,17 +182,14 @@ def _begins_at(node: ast.AST, line: int) -> bool:
 
 def _describe_binding(trace: TraceData, steps: list[int], names: list[str]) -> Finding:
     hooks = list_fired(trace, steps)
-    on = join_first([hook.on for hook in hooks])
-    words = {"hook": hooks[0].label, "on": on, "names": join_list(names), "name": names[0]}
-    return Finding(
+    words = {**name_fired(hooks), "names": join_list(names), "name": names[0]}
+    finding = Finding(
         steps[0],
         "late_binding",
         _("{hook} on {on} reads {names}, a variable of the loop that made it, when it fires.").format(**words),
         "warning",
-        line=hooks[0].line,
-        file=hooks[0].file,
-        line_role="hook",
         cause=_("After the loop, all of them see its last value.").format(**words),
         advice=_(BIND_VALUE).format(**words),
         hooks=hooks,
     )
+    return put_line(finding, *find_hook_line(hooks[0]))

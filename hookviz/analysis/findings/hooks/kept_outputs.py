@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hookviz.analysis.findings.finding import Finding
-from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
+from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import group_firings, identify_run, list_fired, name_fired
 from hookviz.analysis.findings.hooks.program_text import list_given, parse_hook
-from hookviz.support.messages import _, join_first
-from hookviz.trace import FORWARD_HOOK_KINDS, Hook, TraceData
-from hookviz.trace.traversal import iter_enclosing_calls
+from hookviz.support.definitions import list_names
+from hookviz.support.messages import _
+from hookviz.support.source_code import place_of
+from hookviz.trace import Hook, TraceData
 
 _ADDING = ("append", "appendleft", "add", "insert", "put", "setdefault", "__setitem__")
 """Methods that add their last argument to a container."""
@@ -65,25 +66,18 @@ def _find_edited(
     kept = next((one for one in once if _shows(one.value, _name_output(hooks[0]), same)), None)
     if kept is None:
         return
-    names = {
-        "hook": hooks[0].label,
-        "on": join_first([hook.on for hook in hooks]),
-        "editor": trace.plain_call(editors[value]),
-        "code": ast.unparse(kept.value),
-    }
-    yield Finding(
+    names = {**name_fired(hooks), "editor": trace.plain_call(editors[value]), "code": ast.unparse(kept.value)}
+    finding = Finding(
         edited[0],
         "overwritten_output",
         _("{hook} keeps the output of {on}, and {editor} edits it in place afterwards.").format(**names),
         "warning",
         certainty="likely",
-        line=(hooks[0].line or 1) + kept.value.lineno - 1,
-        file=hooks[0].file,
-        line_role="inside",
         cause=_("{code} has the same memory as the output: that of {editor} is left there.").format(**names),
         advice=_("Keep a copy with clone(), or let {editor} make a new tensor (inplace=False).").format(**names),
         hooks=hooks,
     )
+    yield put_line(finding, place_of(kept.value, hooks[0]), "inside")
 
 
 def _is_used_later(store: Store, hook: Hook) -> bool:
@@ -152,33 +146,24 @@ def _locate_store(trace: TraceData, step: int, key: str) -> tuple[object, ...] |
     hook = None if row.hook is None else trace.hook_rows[row.hook]
     if hook is None or hook.module is None or (row.call is not None and trace.calls[row.call].recomputed):
         return None
-    is_forward = row.kind in FORWARD_HOOK_KINDS and row.call is not None
-    outermost = [*iter_enclosing_calls(trace, row.call)][-1:] if is_forward else []
     own = trace.modules[hook.module].kind if key == "class" else (hook.key, hook.module, hook.held)
-    return (row.pass_id, *outermost, own)
+    return (*identify_run(trace, step), own)
 
 
 def _make_overwritten(trace: TraceData, steps: list[int], store: Store) -> Finding:
     hooks = list_fired(trace, steps)
-    names = {
-        "hook": hooks[0].label,
-        "on": join_first([hook.on for hook in hooks]),
-        "code": ast.unparse(store.target),
-        "count": f"{len(steps):,}",
-    }
-    return Finding(
+    names = {**name_fired(hooks), "code": ast.unparse(store.target), "count": f"{len(steps):,}"}
+    finding = Finding(
         steps[1],
         "kept_last",
         _(
             "{hook} fired {count} times in one pass, on {on}, and wrote to {code} each time: the last one is left."
         ).format(**names),
         "remark",
-        line=(hooks[0].line or 1) + store.target.lineno - 1,
-        file=hooks[0].file,
-        line_role="inside",
         advice=_("Append to a list, or give each its own key."),
         hooks=hooks,
     )
+    return put_line(finding, place_of(store.target, hooks[0]), "inside")
 
 
 # -- reading the function
@@ -192,23 +177,22 @@ def _list_stores(hook: Hook) -> Iterator[Store]:
     function = parse_hook(hook)
     if function is None or hook.line is None:
         return
-    local = {part.id for part in ast.walk(function) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    local = {*list_names(function, ast.Store)}
     given = set(list_given(hook)[1:]) - local
-    lines = function.body if isinstance(function, ast.FunctionDef) else [ast.Expr(function.body)]
+    lines = [ast.Expr(function.body)] if isinstance(function, ast.Lambda) else function.body
     plain = (line for line in lines if isinstance(line, (ast.Expr, ast.Assign)))
     for store in (found for line in plain for node in ast.walk(line) for found in read_stores(node)):
-        used = {part.id for part in ast.walk(store.value) if isinstance(part, ast.Name)}
-        roots = {part.id for part in ast.walk(store.target) if isinstance(part, ast.Name)}
+        used = {*list_names(store.value)}
         is_computed_from = not used.isdisjoint(_list_owners(store.target))
-        if used & given and not roots & local and not is_computed_from:
+        if used & given and local.isdisjoint(list_names(store.target)) and not is_computed_from:
             yield store
 
 
-def _list_owners(target: ast.expr) -> set[str]:
+def _list_owners(target: ast.expr) -> list[str]:
     """List the variable from which code reaches a container or an attribute."""
     while isinstance(target, (ast.Subscript, ast.Attribute)):
         target = target.value
-    return {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return list_names(target)
 
 
 def read_stores(node: ast.AST, outer: Collection[str] = ()) -> Iterator[Store]:

@@ -17,9 +17,9 @@ from hookviz.analysis.findings.parameters.cutting_code import (
 from hookviz.analysis.findings.parameters.places import Place
 from hookviz.analysis.findings.parameters.program_functions import ProgramFunctions
 from hookviz.analysis.findings.training.program_calls import find_replacement, read_line
-from hookviz.support.definitions import find_edited, is_value, list_returned
+from hookviz.support.definitions import Definition, find_edited, is_value, list_names, list_returned
 from hookviz.support.messages import _, join_first
-from hookviz.support.source_code import CodePlace, read_place
+from hookviz.support.source_code import CodePlace, place_of, read_place
 from hookviz.trace import Hook, SourceRow, TraceData, UnfiredRow
 from hookviz.trace.traversal import list_outer_paths
 
@@ -31,6 +31,9 @@ VARIABLE = "variable"
 """The place of code that can cut a tensor in a variable off."""
 REPLACED = "replaced"
 """The place of code that puts another tensor where a hook was registered."""
+
+_METHODS_OF_LEAVES = ("register_hook", "register_post_accumulate_grad_hook")
+"""The methods that register a hook on a parameter."""
 
 
 def find_forward_call(trace: TraceData, module: str) -> Place | None:
@@ -106,13 +109,9 @@ def _list_values(scope: ast.AST, part: ast.expr) -> tuple[list[str], set[str]]:
     for node in ast.walk(scope) if isinstance(part, ast.Name) else ():
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == values[0]:
             values.append(ast.unparse(node.value))
-        elif isinstance(node, (ast.For, ast.comprehension)) and _binds(node.target, values[0]):
+        elif isinstance(node, (ast.For, ast.comprehension)) and values[0] in list_names(node.target):
             elements.update(re.findall(r"\w+", ast.unparse(node.iter)))
     return values, elements
-
-
-def _binds(target: ast.expr, name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(target))
 
 
 def _get_last_name(text: str) -> str:
@@ -173,18 +172,23 @@ def find_replaced_parameter(trace: TraceData, hook: UnfiredRow) -> Place | None:
     if registered is None:
         return None
     for _source, tree in iter_file_trees(trace, registered.file):
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Call) or node.lineno != registered.line or not _registers(node):
-                continue
-            assert isinstance(node.func, ast.Attribute)
-            owner = ast.unparse(node.func.value)
-            place = find_replacement(trace, owner) if isinstance(node.func.value, ast.Attribute) else None
-            if place is None or place == registered or _is_of_other_class(trace, owner, registered, place):
-                return None
-            sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
-            text = sentence.format(code=owner, where=registered.where, again=place.where)
-            return Place(REPLACED, text, None, place)
+        owner = next(iter_registered(tree, registered.line, *_METHODS_OF_LEAVES), None)
+        if owner is None:
+            continue
+        code = ast.unparse(owner)
+        place = find_replacement(trace, code) if isinstance(owner, ast.Attribute) else None
+        if place is None or place == registered or _is_of_other_class(trace, code, registered, place):
+            return None
+        sentence = _("It was registered on {code} ({where}), to which your code assigns another tensor ({again}).")
+        text = sentence.format(code=code, where=registered.where, again=place.where)
+        return Place(REPLACED, text, None, place)
     return None
+
+
+def iter_registered(tree: ast.AST, line: int, *methods: str) -> Iterator[ast.expr]:
+    """Yield on what a line of a syntax tree registers a hook by one of some methods."""
+    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == line)
+    return (one.value for one in called if isinstance(one, ast.Attribute) and one.attr in methods)
 
 
 def _is_of_other_class(trace: TraceData, owner: str, one: CodePlace, other: CodePlace) -> bool:
@@ -199,11 +203,6 @@ def _find_class(trace: TraceData, place: CodePlace) -> int | None:
     trees = (tree for _source, tree in iter_file_trees(trace, place.file))
     around = (find_innermost(tree, (ast.ClassDef,), place.line) for tree in trees)
     return next((one.lineno for one in around if one is not None), None)
-
-
-def _registers(call: ast.Call) -> bool:
-    names = ("register_hook", "register_post_accumulate_grad_hook")
-    return isinstance(call.func, ast.Attribute) and call.func.attr in names
 
 
 def _list_computing(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
@@ -221,15 +220,18 @@ def _list_computing(trace: TraceData) -> Iterator[tuple[CodePlace, str]]:
             yield CodePlace(source.file, used[0].lineno), ast.unparse(used[0])
 
 
-def find_edit_in_place(hook: Hook) -> int | None:
+def find_edit_in_place(hook: Hook) -> CodePlace | None:
     """Return the line in the function of a hook that edits an argument in place, if there is one such line."""
     tree = parse_source(hook.source or "")
-    if hook.line is None:
-        return None
     names = list_argument_names(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
-    lines = {node.lineno for node in nodes if _get_edited_name(node) in names}
-    return hook.line + lines.pop() - 1 if len(lines) == 1 else None
+    return _get_only_place(hook, (node for node in nodes if _get_edited_name(node) in names))
+
+
+def _get_only_place(hook: Hook, nodes: Iterable[ast.stmt | ast.expr]) -> CodePlace | None:
+    """Return the line of some parts of the function of a hook; None if they are in several lines, or it has no line."""
+    places = {place_of(node, hook) for node in nodes}
+    return places.pop() if len(places) == 1 and hook.line is not None else None
 
 
 def list_argument_names(tree: ast.AST, given: Collection[str] | None = None) -> set[str]:
@@ -242,14 +244,14 @@ def list_argument_names(tree: ast.AST, given: Collection[str] | None = None) -> 
             value = value.value
         if isinstance(value, ast.Name) and value.id in names:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]  # type: ignore[attr-defined]
-            names |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            names.update(*map(list_names, targets))
     return names
 
 
-def parse_hook(hook: Hook) -> ast.FunctionDef | ast.Lambda | None:
+def parse_hook(hook: Hook) -> Definition | None:
     """Parse the function of a hook; None if its text is not known."""
     nodes = ast.walk(parse_source(hook.source or ""))
-    return next((node for node in nodes if isinstance(node, (ast.FunctionDef, ast.Lambda))), None)
+    return next((node for node in nodes if isinstance(node, Definition)), None)
 
 
 def list_given(hook: Hook) -> list[str]:
@@ -261,13 +263,12 @@ def list_given(hook: Hook) -> list[str]:
     return [argument.arg for argument in given if argument.arg not in ("self", "cls")]
 
 
-def find_return(hook: Hook) -> int | None:
+def find_return(hook: Hook) -> CodePlace | None:
     """Return the line in the function of a hook that returns a value, if there is one such line."""
-    function = next(iter(parse_source(hook.source or "").body), None)
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or hook.line is None:
+    function = parse_hook(hook)
+    if function is None or isinstance(function, ast.Lambda):
         return None
-    lines = {value.lineno for value in list_returned(function) if value is not None and is_value(value)}
-    return hook.line + lines.pop() - 1 if len(lines) == 1 else None
+    return _get_only_place(hook, (value for value in list_returned(function) if value is not None and is_value(value)))
 
 
 def _get_edited_name(node: ast.stmt | ast.expr) -> str | None:
@@ -288,5 +289,5 @@ def find_hook_line(hook: Hook, where: str | None = None, role: str = "registered
 
 def find_returning_line(hook: Hook, where: str | None = None) -> tuple[CodePlace | None, str]:
     """Return the line and role of the line of a hook that returns a value; without one, as ``find_hook_line``."""
-    line = find_return(hook)
-    return find_hook_line(hook, where) if line is None else (CodePlace(hook.file, line), "returns")
+    place = find_return(hook)
+    return find_hook_line(hook, where) if place is None else (place, "returns")

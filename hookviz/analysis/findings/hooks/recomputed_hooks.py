@@ -1,8 +1,7 @@
 """Find hooks that ran in the forward pass and not in the recomputation of a checkpoint, or the other way round."""
 
-from collections.abc import Iterator
-
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import iter_firings
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.support.messages import N_, _, join_sentences
 from hookviz.trace import FORWARD_HOOK_KINDS, TraceData
@@ -49,11 +48,11 @@ def _list_calls(trace: TraceData) -> dict[tuple[int, int], dict[bool, list[int]]
 def _list_runs(trace: TraceData) -> dict[int, list[tuple[int, int, str | None]]]:
     """Return call → hook, step and effect of each forward hook that ran in it."""
     found: dict[int, list[tuple[int, int, str | None]]] = {}
-    for step in trace.lookup.steps_of_kinds(*FORWARD_HOOK_KINDS):
+    for step, index, _row in iter_firings(trace, *FORWARD_HOOK_KINDS):
         row = trace.rows[step]
-        if row.call is not None and row.hook is not None:
+        if row.call is not None:
             is_equal = row.effect == "replaced" and trace.steps[step].before == trace.steps[step].after
-            found.setdefault(row.call, []).append((row.hook, step, "kept" if is_equal else row.effect))
+            found.setdefault(row.call, []).append((index, step, "kept" if is_equal else row.effect))
     return found
 
 
@@ -61,20 +60,17 @@ def _describe_difference(trace: TraceData, index: int, step: int, again: bool) -
     hook, row = trace.hook(index), trace.hook_rows[index]
     names = {"hook": hook.label, "on": hook.on, "where": row.removed_at or ""}
     is_gone = row.removed_at is not None and not again
+    cause = _("So the gradients are those of another function than the one whose output was used.")
+    if is_gone:
+        cause = join_sentences([_("It was removed at {where}.").format(**names), cause])
     where, role = (row.removed_at, "removed") if is_gone else (row.registered_at, "registered")
     finding = Finding(
         step,
         "recomputed",
         _(_SENTENCES[again]).format(**names),
         "warning",
-        cause=join_sentences(list(_tell_why(is_gone, names))),
+        cause=cause,
         advice=_("Let the hooks do the same from the forward pass until the backward pass is over."),
         hooks=(hook,),
     )
     return put_line(finding, *find_hook_line(hook, where, role))
-
-
-def _tell_why(is_gone: bool, names: dict[str, str]) -> Iterator[str]:
-    if is_gone:
-        yield _("It was removed at {where}.").format(**names)
-    yield _("So the gradients are those of another function than the one whose output was used.")

@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from hookviz.analysis.findings.finding import Finding, put_line
+from hookviz.analysis.findings.hooks.firings import function_of, iter_firings, list_hooks_at
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
 from hookviz.analysis.findings.parameters.missing_gradients import join_owners, tell_same
 from hookviz.support.messages import N_, _, join_list, join_sentences
@@ -35,7 +36,7 @@ def list_repeated_hooks(trace: TraceData) -> list[Finding]:
             groups.setdefault(group, {}).setdefault(row.pass_id, set()).add(trace.hook_rows[row.hook].key)
     piles: dict[Any, list[Any]] = {}
     for group, keys in groups.items():
-        is_removed = all(trace.hook_rows[index].until is not None for index in _list_indexes(trace, steps[group]))
+        is_removed = all(trace.hook_rows[index].until is not None for index in list_hooks_at(trace, steps[group]))
         if not is_removed and (_pile_up(keys) or _changes_again(trace, steps[group])):
             kind, _owner, *source = group
             piles.setdefault((kind, *source), []).append(group)
@@ -49,13 +50,11 @@ def _group_steps(trace: TraceData) -> dict[Any, list[int]]:
     """Return kind, owner and function → the steps at which its hooks fired, without those of other objects."""
     found: dict[Any, list[int]] = {}
     first: dict[Any, int | str] = {}
-    for step in trace.lookup.steps_of_kinds(*HOOK_KINDS):
-        index = trace.rows[step].hook
-        hook = None if index is None else trace.hook_rows[index]
-        owner = None if hook is None else _find_owner(trace, hook)
-        if hook is None or owner is None or not isinstance(hook.key, int):
+    for step, _index, hook in iter_firings(trace, *HOOK_KINDS):
+        owner = _find_owner(trace, hook)
+        if owner is None or not isinstance(hook.key, int):
             continue
-        group = hook.kind, owner, hook.name, hook.file, hook.line, hook.held
+        group = hook.kind, owner, *function_of(hook), hook.held
         if not hook.bound or hook.again or first.setdefault(group, hook.key) == hook.key:
             found.setdefault(group, []).append(step)
     return found
@@ -93,7 +92,7 @@ def _describe_pile(
     hook, row = trace.hook(last.hook), trace.hook_rows[last.hook]
     count = f"{len(next(reversed(keys.values()))):,}"
     counts = {"fired": f"{len(steps):,}", "passes": f"{len(keys):,}"}
-    places = [trace.hook_rows[index].registered_at for index in _list_indexes(trace, steps)]
+    places = [trace.hook_rows[index].registered_at for index in list_hooks_at(trace, steps)]
     where = join_list(list(dict.fromkeys(place for place in places if place is not None)))
     hooks = [hook, *(trace.hook(index) for more in others if (index := trace.rows[more[-1]].hook) is not None)]
     sentences = [
@@ -125,12 +124,6 @@ def _count_at_ends(keys: dict[int, set[int | str]]) -> list[str]:
     return [text.format(first=counts[0], last=counts[-1])]
 
 
-def _list_indexes(trace: TraceData, steps: list[int]) -> list[int]:
-    """List the hooks that fired at some steps."""
-    indexes = (trace.rows[step].hook for step in steps)
-    return list(dict.fromkeys(index for index in indexes if index is not None))
-
-
 def _describe_cause(on: str, count: str, where: str) -> str:
     at = _(" ({where})").format(where=where) if where else ""
     return _("It was registered {count} times on {on}{where}.").format(count=count, on=on, where=at)
@@ -145,10 +138,8 @@ def list_copied_hooks(trace: TraceData) -> list[Finding]:
     Torch numbers hooks as they are registered, and ``copy.deepcopy`` of a module copies the number with the hook.
     """
     steps: dict[tuple[str, int | str], dict[int, int]] = {}
-    for step in trace.lookup.steps_of_kinds(*MODULE_HOOK_KINDS):
-        index = trace.rows[step].hook
-        row = None if index is None else trace.hook_rows[index]
-        if index is not None and row is not None and row.module is not None and "global" not in row.flags:
+    for step, index, row in iter_firings(trace, *MODULE_HOOK_KINDS):
+        if row.module is not None and "global" not in row.flags:
             steps.setdefault((row.kind, row.key), {}).setdefault(index, step)
     found: dict[object, Finding] = {}
     for firings in steps.values():
@@ -171,9 +162,7 @@ def _keep_copies(trace: TraceData, firings: dict[int, int]) -> dict[int, int]:
     leaves = {node for node, name in trace.lookup.leaf_names.items() if name.startswith(own)}
     calls = (trace.owners.get(start) for (start, _slot), (end, _output) in trace.edges.items() if end in leaves)
     using = {trace.calls[call].module for call in calls if call is not None} - {first.module}
-    kept = {
-        index for index, row in rows.items() if _function_of(row) == _function_of(first) and row.module not in using
-    }
+    kept = {index for index, row in rows.items() if function_of(row) == function_of(first) and row.module not in using}
     return {index: step for index, step in firings.items() if index in kept}
 
 
@@ -203,13 +192,10 @@ def list_overwritten_handles(trace: TraceData) -> list[Finding]:
     over layers; a program may well keep a hook, and use the variable again for another one.
     """
     groups: dict[object, dict[object, int]] = {}
-    for step in trace.lookup.steps_of_kinds(*HOOK_KINDS):
-        row = trace.rows[step]
-        hook = None if row.hook is None else trace.hook_rows[row.hook]
-        if hook is None or not _was_spared(hook, step) or row.effect not in ("edited", "replaced"):
-            continue
-        group = hook.kind, *_function_of(hook), hook.overwritten_at, hook.spared_at
-        groups.setdefault(group, {}).setdefault(hook.key, step)
+    for step, _index, hook in iter_firings(trace, *HOOK_KINDS):
+        if _was_spared(hook, step) and trace.rows[step].effect in ("edited", "replaced"):
+            group = hook.kind, *function_of(hook), hook.overwritten_at, hook.spared_at
+            groups.setdefault(group, {}).setdefault(hook.key, step)
     return [_make_overwritten(trace, list(steps.values())) for steps in groups.values()]
 
 
@@ -218,13 +204,9 @@ def _was_spared(hook: HookRow, step: int) -> bool:
     return bool(hook.overwritten_at and hook.spared_at) and hook.spared is not None and hook.spared <= step
 
 
-def _function_of(hook: HookRow | UnfiredRow) -> tuple[object, ...]:
-    return hook.name, hook.file, hook.line
-
-
 def _make_overwritten(trace: TraceData, steps: list[int]) -> Finding:
     """Describe the hooks that changed something at some steps."""
-    indexes = [index for step in steps if (index := trace.rows[step].hook) is not None]
+    indexes = list_hooks_at(trace, steps)
     row, hooks = trace.hook_rows[indexes[0]], tuple(map(trace.hook, indexes))
     hook, removed_at = hooks[0], describe_place(*split_place(row.spared_at))
     text = _("{hook} on {on} still fires after remove() was called ({removed}), and changes what it gets.")
@@ -235,7 +217,7 @@ def _make_overwritten(trace: TraceData, steps: list[int]) -> Finding:
     )
     others: list[HookRow | UnfiredRow] = [*trace.hook_rows, *trace.unfired_rows]
     removed = [other for other in others if other.key == row.overwritten_by]
-    is_same = any(_function_of(other) == _function_of(row) for other in removed)
+    is_same = any(function_of(other) == function_of(row) for other in removed)
     finding = Finding(
         steps[0],
         "overwritten",

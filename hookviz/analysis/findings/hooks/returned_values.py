@@ -4,12 +4,17 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from hookviz.analysis.findings.finding import Finding, put_line
-from hookviz.analysis.findings.hooks.firings import group_firings, list_fired
+from hookviz.analysis.findings.hooks.firings import group_firings, iter_firings, list_fired, name_fired
 from hookviz.analysis.findings.hooks.hook_inputs import loses_rows
-from hookviz.analysis.findings.hooks.program_text import find_returning_line, list_argument_names, list_given
-from hookviz.analysis.findings.parameters.cutting_code import parse_source
-from hookviz.support.definitions import is_value, list_returned
-from hookviz.support.messages import _, join_first
+from hookviz.analysis.findings.hooks.program_text import (
+    find_returning_line,
+    list_argument_names,
+    list_given,
+    parse_hook,
+)
+from hookviz.support.definitions import is_value, list_names, list_returned
+from hookviz.support.messages import _
+from hookviz.support.source_code import place_of
 from hookviz.trace import Hook, Step, TraceData
 from hookviz.trace.hook_facts import HookKind
 from hookviz.trace.hooks import shared_label
@@ -42,10 +47,9 @@ _OWNERS = frozenset({"torch", "F", "functional", "nn.functional", "torch.nn.func
 def list_reshaped_outputs(trace: TraceData) -> list[Finding]:
     """List the forward hooks that put a tensor of another shape in the place of the output; the first time of each."""
     found: dict[int, Finding] = {}
-    for number in trace.lookup.steps_of_kinds("forward_hook"):
+    for number, index, _row in iter_firings(trace, "forward_hook"):
         step = trace.steps[number]
-        index = step.row.hook
-        if index is not None and index not in found and _has_other_shape(step) and not loses_rows(step):
+        if index not in found and _has_other_shape(step) and not loses_rows(step):
             found[index] = _make_reshaped(trace, step, index)
     return list(found.values())
 
@@ -92,7 +96,7 @@ def _make_zeroing(trace: TraceData, index: int, steps: list[int]) -> Finding:
     passes = tuple(dict.fromkeys(trace.rows[step].pass_id for step in steps))
     text = _("{hook} on {on} put zeros in the place of the gradient, each of the {count} times that it fired.")
     hooks = list_fired(trace, steps)
-    names = {"hook": shared_label(hooks), "on": join_first([hook.on for hook in hooks])}
+    names = {**name_fired(hooks), "hook": shared_label(hooks)}
     sentence = text.format(**names, count=f"{len(steps):,}")
     finding = Finding(steps[0], "zero", sentence, "remark", passes, hooks=hooks)
     return put_line(finding, *find_returning_line(hooks[0], trace.hook_rows[index].registered_at))
@@ -118,27 +122,25 @@ def list_unreturned_values(trace: TraceData) -> list[Finding]:
 def _describe_lost(trace: TraceData, steps: list[int], statement: ast.stmt) -> Finding:
     hooks = list_fired(trace, steps)
     hook = hooks[0]
-    names = {"hook": hook.label, "on": join_first([one.on for one in hooks])}
+    names = name_fired(hooks)
     advice = _("Return the new value from {hook}.")
     if hook.kind.startswith("full_backward"):
         advice = _("Return the new value from {hook}, in a tuple with an item for each gradient.")
-    return Finding(
+    finding = Finding(
         steps[0],
         "unreturned",
         _("{hook} on {on} computes a new value and returns nothing: it changes nothing.").format(**names),
         "warning",
-        line=(hook.line or 1) + statement.lineno - 1,
-        file=hook.file,
-        line_role="cause",
         cause=_("{code} makes a new tensor, and nothing uses it.").format(code=ast.unparse(statement)),
         advice=advice.format(**names),
         hooks=hooks,
     )
+    return put_line(finding, place_of(statement, hook))
 
 
 def _find_lost_value(hook: Hook) -> ast.stmt | None:
     """Return the statement of a hook that computes a new value from an argument, if the value is lost."""
-    function = next(iter(parse_source(hook.source or "").body), None)
+    function = parse_hook(hook)
     if not isinstance(function, ast.FunctionDef) or hook.line is None or any(map(is_value, list_returned(function))):
         return None
     if any(isinstance(node, _UNCLEAR) for node in ast.walk(function) if node is not function):
@@ -156,7 +158,7 @@ def _list_lost(function: ast.FunctionDef, names: set[str]) -> Iterator[ast.stmt]
             yield node
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name, end = node.targets[0].id, (node.end_lineno or node.lineno, node.end_col_offset or 0)
-            reads_it = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
+            reads_it = name in list_names(node.value)
             is_lost = all(one.id != name or (one.lineno, one.col_offset) < end for one in loads)
             if is_lost and (reads_it or name not in names) and _makes_new(node.value, names):
                 yield node
@@ -172,8 +174,7 @@ def _makes_new(value: ast.expr, names: set[str]) -> bool:
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return any(_makes_new(item, names) for item in items)
         case ast.GeneratorExp(elt=item) | ast.ListComp(elt=item):
-            targets = (part for one in value.generators for part in ast.walk(one.target))
-            return _makes_new(item, names | {part.id for part in targets if isinstance(part, ast.Name)})
+            return _makes_new(item, names.union(*(list_names(one.target) for one in value.generators)))
         case ast.Call(func=ast.Name(id="tuple" | "list"), args=[item]):
             return _makes_new(item, names)
     return _computes(value, names)

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
-from hookviz.analysis.findings.hooks.cause import Cause, Explanation
+from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.causes import find_cause
-from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
+from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS, Explanation
+from hookviz.analysis.findings.hooks.firings import function_of, list_hooks_at
 from hookviz.analysis.findings.hooks.program_text import FORWARD, PASSED, REPLACED, VARIABLE, find_hook_line
 from hookviz.analysis.findings.hooks.surprises import find_surprises
 from hookviz.analysis.findings.hooks.timeline import TWIN, Timeline
@@ -91,7 +92,7 @@ class ExplainedHook:
     def arguments(self) -> dict[str, str]:
         """What its sentences name."""
         names = {"on": self.hook.on, "code": write_access(self.hook.on), "hook": self.hook.label}
-        return {**self.cause.arguments, **names}
+        return {**self.cause.arguments, **names, "step": f"{(self.cause.step or 0) + 1:,}"}
 
     @property
     def reason(self) -> str:
@@ -171,26 +172,20 @@ def list_silent_hooks(trace: TraceData) -> list[ExplainedHook]:
 
 def _list_silent(trace: TraceData) -> Iterator[ExplainedHook]:
     timeline = Timeline(trace)
-    fired = {trace.rows[step].hook for step in trace.lookup.steps_of_kinds(*HOOK_KINDS)}
     owners: dict[object, set[str]] = {}
-    for number in fired:
-        if number is not None:
-            owners.setdefault(_identify(trace.hook_rows[number]), set()).add(trace.hook(number).on)
+    for number in list_hooks_at(trace, trace.lookup.steps_of_kinds(*HOOK_KINDS)):
+        fired = trace.hook_rows[number]
+        owners.setdefault((fired.kind, *function_of(fired)), set()).add(trace.hook(number).on)
     for index, row in enumerate(trace.unfired_rows):
         if row.name in timeline.unobserved_hooks:  # one with this name ran unobserved: it may have been this one
             continue
         hook, cause = _make_hook(trace, row, row.on), find_cause(row, timeline)
         is_idle = row.leaf and "." in row.on and not row.in_graph and timeline.caller_of(row) is None
         is_older = row.since is None
-        firing = owners.get(_identify(row), ())
+        firing = owners.get((row.kind, *function_of(row)), ())
         advice = advise_on_cut(trace, cause.place) if cause.place is not None and cause.place.key in CUTS else ""
         more = row.library, row.registered_at, index, bool(firing), row.on in firing, follows_ops(trace), advice
         yield ExplainedHook(hook, row.key, cause, 0, is_older, is_idle, *more)
-
-
-def _identify(row: UnfiredRow | HookRow) -> tuple[str, str, str | None, int | None]:
-    """Return what equal hooks of several owners share: their kind and their function."""
-    return row.kind, row.name, row.file, row.line
 
 
 def _make_hook(trace: TraceData, row: UnfiredRow | HookRow, on: str) -> Hook:

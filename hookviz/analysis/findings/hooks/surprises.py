@@ -2,113 +2,41 @@
 
 from collections.abc import Container, Iterator
 
-from hookviz.analysis.findings.hooks.cause import Cause, Explanation
+from hookviz.analysis.findings.hooks.cause import Cause
+from hookviz.analysis.findings.hooks.firings import iter_firings
 from hookviz.analysis.findings.hooks.program_text import find_return
 from hookviz.analysis.findings.parameters.none_gradients import NoneGradients, is_without_gradient
-from hookviz.support.messages import N_
-from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, StepRow, TraceData
-
-SURPRISE_EXPLANATIONS: dict[str, Explanation] = {
-    # it fired, but before the gradients
-    "early": Explanation(
-        "early",
-        N_(
-            "{hook} fired before the gradients of {on} were computed, without any grad_input: PyTorch watches the "
-            "tensors among the positional inputs of {on}, and none of them requires grad."
-        ),
-        N_(
-            "Use a full_backward_pre_hook or a hook on a parameter; or pass {on} a tensor that requires grad by "
-            "position."
-        ),
-    ),
-    "before_closure": Explanation(
-        "early",
-        N_(
-            "{hook} fired before the gradients of the step were computed: {on}.step was given a closure, "
-            "which runs the forward and backward pass."
-        ),
-        N_(
-            "Do what {hook} does between the backward pass and the step: at the end of the closure, or in "
-            "Lightning in on_before_optimizer_step or configure_gradient_clipping."
-        ),
-    ),
-    # it fired a second time
-    "again": Explanation(
-        "again",
-        N_("{hook} fired again during the backward pass: checkpointing runs the forward of {on} a second time."),
-        N_(
-            "Ignore the second call, for example while torch.is_grad_enabled() and a backward pass runs; or "
-            "leave {on} out of the checkpoint."
-        ),
-    ),
-    # it fired after it was removed
-    "kept": Explanation(
-        "kept",
-        N_(
-            "{hook} fired after it had been removed ({where}): the graph of a call keeps the backward hooks that {on} "
-            "had when it was called."
-        ),
-        N_("Remove it after the backward pass, or before the call."),
-    ),
-    # it fired, and what it returned has no effect
-    "ignored": Explanation(
-        "ignored",
-        N_("{hook} returns a value, and PyTorch drops what a multi-grad hook returns."),
-        N_("Register a tensor hook on each tensor to change its gradient."),
-    ),
-    # it fired without a gradient
-    "partly": Explanation(
-        "undefined",
-        N_("{hook} was called with None in place of {missing} of its gradients: none came to those tensors."),
-        N_("Check for None in the hook, or leave out the tensors that get no gradient."),
-    ),
-    "undefined": Explanation(
-        "undefined",
-        N_("{hook} was called with None: no gradient came back to {on}."),
-        N_("Find the node behind {on} that sends None; check for None in the hook."),
-    ),
-    "undefined.grad": Explanation(
-        "undefined",
-        N_(
-            "{hook} ran although this pass wrote nothing to {on}.grad: no gradient arrived at {on}, and "
-            "PyTorch calls post-accumulate hooks all the same."
-        ),
-        N_("Check in the hook whether .grad is None."),
-    ),
-}
-"""Cause → what is said of it."""
+from hookviz.trace import FORWARD_HOOK_KINDS, HOOK_KINDS, HookRow, StepRow, TraceData
 
 
 def find_surprises(trace: TraceData) -> Iterator[tuple[int, Cause]]:
     """Yield the index of each hook with the first of its firings that is surprising."""
     surprising: set[int] = set()
     gradients = NoneGradients(trace)
-    for index, row in enumerate(trace.rows):
-        if row.hook is not None and row.kind in HOOK_KINDS and row.hook not in surprising:
-            cause = _find_surprise(trace, index, row) or _find_unwritten(gradients, index, row)
+    for step, index, hook in iter_firings(trace, *HOOK_KINDS):
+        if index not in surprising:
+            row = trace.rows[step]
+            cause = _find_surprise(trace, step, row, hook) or _find_unwritten(gradients, step, row)
             if cause is not None:
-                surprising.add(row.hook)
-                yield row.hook, _add_place(cause, gradients, row)
+                surprising.add(index)
+                yield index, _add_place(cause, gradients, row)
     yield from _find_ignored(trace, surprising)
 
 
 def _find_ignored(trace: TraceData, others: Container[int]) -> Iterator[tuple[int, Cause]]:
     """Yield the multi-grad hooks that return a value, but for those with another surprise."""
     first: dict[int, int] = {}
-    for step in trace.lookup.steps_of_kinds("multi_grad_hook"):
-        index = trace.rows[step].hook
-        if index is not None:
-            first.setdefault(index, step)
+    for step, index, _row in iter_firings(trace, "multi_grad_hook"):
+        first.setdefault(index, step)
     for index, step in first.items():
         if index not in others and find_return(trace.hook(index)) is not None:
             yield index, Cause("ignored", step=step)
 
 
-def _find_surprise(trace: TraceData, index: int, row: StepRow) -> Cause | None:
-    hook = None if row.hook is None else trace.hook_rows[row.hook]
-    if hook is not None and hook.until is not None and hook.until <= index and row.kind in _KEPT_KINDS:
+def _find_surprise(trace: TraceData, index: int, row: StepRow, hook: HookRow) -> Cause | None:
+    if hook.until is not None and hook.until <= index and row.kind in _KEPT_KINDS:
         return Cause("kept", {"where": hook.removed_at or ""}, index)
-    if row.kind in ("full_backward_hook", "full_backward_pre_hook"):
+    if row.kind in _KEPT_KINDS:
         return _find_module_surprise(index, row)
     if row.kind in FORWARD_HOOK_KINDS and row.call is not None and trace.calls[row.call].recomputed:
         return Cause("again", step=index)

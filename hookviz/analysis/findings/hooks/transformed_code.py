@@ -1,8 +1,7 @@
 """Rules for hooks of code that torch made something else of: ``torch.compile`` and the transforms of ``torch.func``."""
 
-from hookviz.analysis.findings.hooks.cause import Cause, Explanation
+from hookviz.analysis.findings.hooks.cause import Cause
 from hookviz.analysis.findings.hooks.timeline import Timeline
-from hookviz.support.messages import N_
 from hookviz.trace import UnfiredRow
 
 
@@ -26,8 +25,7 @@ def compiled_before(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     others = {row.region for row in runs.values()} - {row.region for row in built.values()}
     if not is_known or not own or others or max(built) >= hook.since or max(runs) < hook.since:
         return None
-    names = {"on": hook.on, "region": built[own[-1]].region or "", "step": f"{own[-1] + 1:,}"}
-    return Cause("compiled.before", names, own[-1])
+    return Cause("compiled.before", {"region": built[own[-1]].region or ""}, own[-1])
 
 
 def transformed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -35,7 +33,7 @@ def transformed(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     steps = timeline.calls_while(hook)
     if not steps or not all(timeline.call_at(step).transformed for step in steps):
         return None
-    return Cause("transformed", {"on": hook.on}, steps[-1])
+    return Cause("transformed", step=steps[-1])
 
 
 def transformed_tensor(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
@@ -45,46 +43,10 @@ def transformed_tensor(hook: UnfiredRow, timeline: Timeline) -> Cause | None:
     is_of_called = hook.leaf and bool(calls) and all(call.transformed for call in calls)
     if hook.in_graph or not hook.passes or not (is_of_called or hook.transformed >= hook.passes):
         return None
-    return Cause("transformed", {"on": hook.on})
+    return Cause("transformed")
 
 
 def in_graph_of_transform(hook: UnfiredRow, _: Timeline) -> Cause | None:
     """Its tensor belongs to the graph of a transform of torch.func."""
     is_unused = hook.wrapped and not hook.in_graph and hook.passes
-    return Cause("transformed", {"on": hook.on}) if is_unused else None
-
-
-TRANSFORMED_EXPLANATIONS: dict[str, Explanation] = {
-    "compiled.before": Explanation(
-        "late",
-        N_(
-            "{on} is inside {region}, which PyTorch compiled (step {step}) before {hook} was registered, and not again "
-            "after that: PyTorch looks for the hooks of the modules inside only when it compiles."
-        ),
-        N_(
-            "Register the hook before the first call, or call torch.compiler.reset() after you have registered it. To "
-            'see the hooks of compiled code, record it with record(compiled="eager").'
-        ),
-    ),
-    "transformed": Explanation(
-        "substituted",
-        N_(
-            "{on} was used in a transform of torch.func, such as grad, vmap or jvp. It computes with tensors that "
-            "stand for those that it is given, in a graph of its own, where PyTorch calls no backward hook of {on}."
-        ),
-        N_("Register a tensor hook in the function that is transformed, or use {on} outside of the transform."),
-        is_intended=True,
-    ),
-    "compiled": Explanation(
-        "unobserved",
-        N_(
-            "No call of {on} was observed, and compiled code ran, in which hookviz cannot look: it may have "
-            "called {on}, with {hook} or without."
-        ),
-        N_(
-            'Record it with record(compiled="eager"), which runs compiled code eagerly and sees the hooks in it. '
-            "PyTorch itself may leave out a hook that was registered after the first compiled call."
-        ),
-    ),
-}
-"""Cause → what is said of it."""
+    return Cause("transformed") if is_unused else None
