@@ -20,6 +20,7 @@ from hookviz.recorder.followers.stop_condition import TroubleFile
 from hookviz.recorder.notes import Notes
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.torch_patches import give_way
+from hookviz.support.groups import group
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import check_flag, describe_type
 from hookviz.trace.values import Value
@@ -239,9 +240,7 @@ def measure_layers(trace: Trace, first: int, model: torch.nn.Module) -> dict[str
         path = _find_path(step.on, parameters) if step.kind in ("accumulate", "synchronise") else ""
         if path and isinstance(step.after, Value) and step.after.norm is not None:
             norms[path] = step.after.norm / (step.scale or 1)
-    layers: dict[str, list[float]] = {}
-    for path, norm in norms.items():
-        layers.setdefault(path.rpartition(".")[0] or path, []).append(norm)
+    layers = group((path.rpartition(".")[0] or path, norm) for path, norm in norms.items())
     return {f"gradient norm/{layer}": math.hypot(*found) for layer, found in layers.items()}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from hookviz.support.groups import group
 from hookviz.trace.cells import renumber_tables
 from hookviz.trace.rows import StepRow
 from hookviz.trace.trace import TraceData
@@ -76,9 +77,7 @@ def _number_anew(indexes: Iterable[Any]) -> NumberMap:
 
 def _find_reachable_nodes(trace: TraceData, starts: Iterable[int | None]) -> set[int]:
     """Return ``starts`` and all nodes that can be reached from them; None is ignored."""
-    next_nodes: dict[int, list[int]] = {}
-    for (start, _), (end, _) in trace.edges.items():
-        next_nodes.setdefault(start, []).append(end)
+    next_nodes = group((start, end) for (start, _), (end, _) in trace.edges.items())
     reached: set[int] = set()
     queue = list(starts)
     while queue:

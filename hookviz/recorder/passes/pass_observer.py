@@ -16,6 +16,7 @@ from hookviz.recorder.passes.gradient_probe import MultiGradInputs
 from hookviz.recorder.passes.hook_kinds import HOOKS_OF_KIND, Change
 from hookviz.recorder.passes.hook_registry import HookRegistry
 from hookviz.recorder.torch.unwrapped_hooks import collected_gradients
+from hookviz.support.groups import group
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
 
@@ -232,11 +233,9 @@ def next_node(
 def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[NodeOutput]) -> set[int]:
     """Return the nodes from which a path leads to one of ``targets``."""
     target_nodes = {node for node, _ in targets}
-    predecessors: dict[int, list[int]] = {}
-    for node, edges in snapshot.out_edges.items():
-        for place in edges:
-            if place is not None:
-                predecessors.setdefault(place[0], []).append(node)
+    predecessors = group(
+        (place[0], node) for node, edges in snapshot.out_edges.items() for place in edges if place is not None
+    )
     leading: set[int] = set()
     queue = [node for target in target_nodes for node in predecessors.get(target, ())]
     while queue:
