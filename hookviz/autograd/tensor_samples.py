@@ -61,16 +61,13 @@ def take_sample(tensor: torch.Tensor) -> Sample | None:
     if tensor.numel() <= FEW and can_be_read(tensor):
         numbers: list[float] = tensor.reshape(-1).tolist()
         return numbers
-    flat = tensor.reshape(-1) if tensor.is_contiguous() else _flatten(tensor)
+    # In the order of its memory, which needs no copy unless there are gaps; repeats count once.
+    ordered = tensor if tensor.is_contiguous() else in_memory_order(drop_repeats(tensor))
+    flat = ordered.reshape(-1)
     space = -(-len(flat) // MAX_SAMPLE)
     while math.gcd(space, len(flat)) > 1 and space > 1:
         space += 1
     return flat[::space].clone()
-
-
-def _flatten(tensor: torch.Tensor) -> torch.Tensor:
-    """Flatten a tensor in the order of its memory, which needs no copy unless there are gaps; repeats count once."""
-    return in_memory_order(drop_repeats(tensor)).reshape(-1)
 
 
 def fetch_samples(samples: Sequence[Sample]) -> list[Sample]:

@@ -68,10 +68,6 @@ def _sum_of_repeats(x: torch.Tensor, repeats: Sequence[int], shape: Sequence[int
     return x.reshape(pairs).sum(list(range(0, len(pairs), 2))).reshape(original) if pairs else x
 
 
-def _narrow(x: torch.Tensor, dim: int, start: int, length: int) -> torch.Tensor:
-    return x.narrow(dim, start, length)
-
-
 def _select_backward(x: torch.Tensor, shape: Sequence[int], dim: int, index: int) -> torch.Tensor:
     return aten.select_backward(x, check_room(shape), dim, index)  # type: ignore[no-any-return]
 
@@ -162,7 +158,7 @@ _REARRANGING: dict[str, Callable[..., torch.Tensor]] = {
     "expand": _expand,
     "pad": _pad,
     "select": torch.select,
-    "narrow": _narrow,
+    "narrow": torch.narrow,
     "scatter": _scatter,
     "select_backward": _select_backward,
     "slice_backward": _slice_backward,

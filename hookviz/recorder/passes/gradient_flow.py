@@ -66,10 +66,6 @@ class InPlaceEdits:
         return self._parts.pop(place, None)
 
 
-def _ignore(*_ignored: Any) -> None:
-    """Listen to nothing."""
-
-
 Parts = tuple[tuple[int | None, int, int | None], ...]
 
 
@@ -109,7 +105,7 @@ class GradientFlow:
         self._grad_before: dict[int, int | None] = {}
         """Leaf → the value of its ``.grad`` before accumulation."""
         self.edits = InPlaceEdits()
-        self.on_accumulate: Callable[[int, torch.Tensor | None, torch.Tensor], None] = _ignore
+        self.on_accumulate: Callable[[int, torch.Tensor | None, torch.Tensor], None]
         """What is told that a ``.grad`` was written: the step, the gradient if known, the leaf."""
         self._computing: int | None = None
         """The node that is computing now, as far as an observer in front of it shows."""

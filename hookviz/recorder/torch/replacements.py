@@ -15,7 +15,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd.torch_internals import PYTHON_TRACER, TENSOR_HOOKS
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.passes.node_observers import PROBE, ProbeResult
+from hookviz.recorder.passes.node_observers import ProbeResult, probe
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Here
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def observe_node_hooks(here: Here) -> Observing:
 
     def make(register: Callable[..., Any], active: ActiveFlag) -> Any:
         def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
-            if hook is PROBE:
+            if hook is probe:
                 raise ProbeResult(backward_hooks)
             if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
                 hooks = OrderedDict() if backward_hooks is None else backward_hooks
