@@ -30,7 +30,7 @@ class _RecordingCallback(Callback):
     """Tells a recorder what Lightning does."""
 
     def __init__(self, recorder: TrainingRecorder) -> None:
-        require_library(Callback, "lightning", "lightning")
+        require_library(Callback, "lightning")
         super().__init__()
         self._recorder = recorder
 

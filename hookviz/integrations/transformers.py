@@ -28,7 +28,7 @@ class _RecordingCallback(TrainerCallback):
     """Tells a recorder what Trainer does."""
 
     def __init__(self, recorder: TrainingRecorder) -> None:
-        require_library(TrainerCallback, "transformers", "transformers")
+        require_library(TrainerCallback, "transformers")
         super().__init__()
         self._recorder = recorder
         self._trainer: Any = None
