@@ -26,6 +26,7 @@ from hookviz.recorder.followers.training_tracker import (
     TrainingTracker,
     copy_parameters,
     describe_optimizer,
+    list_parameters,
     measure_moves,
 )
 from hookviz.recorder.modules.arguments import object_row
@@ -224,7 +225,7 @@ def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[A
     A write through ``.data`` leaves the version as it is. So the last item holds the numbers themselves, or None if
     there are too many.
     """
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    parameters = list_parameters(optimizer)
     gradients = [read_grad(parameter) for parameter in parameters]
     tensors = [*parameters, *(grad for grad in gradients if grad is not None)]
     marks = [
