@@ -72,18 +72,7 @@ def _restore_torch(recording: Recording, switches: Switches) -> None:
 
 
 def fixed_rng() -> Callable[[], None]:
-    """Return a function that restores the current state of the random number generators."""
-    states = _rng_states()
-
-    def restore_rng() -> None:
-        for set_state, state in states:
-            set_state(state)
-
-    return restore_rng
-
-
-def _rng_states() -> list[tuple[Callable[[Any], Any], Any]]:
-    """Pairs (function that sets a state, current state) of the random number generators in use."""
+    """Return a function that restores the current state of the random number generators in use."""
     states: list[tuple[Callable[[Any], Any], Any]] = [
         (random.setstate, random.getstate()),
         (torch.random.set_rng_state, torch.random.get_rng_state()),
@@ -93,4 +82,9 @@ def _rng_states() -> list[tuple[Callable[[Any], Any], Any]]:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         states.append((numpy.random.set_state, numpy.random.get_state()))
-    return states
+
+    def restore_rng() -> None:
+        for set_state, state in states:
+            set_state(state)
+
+    return restore_rng
