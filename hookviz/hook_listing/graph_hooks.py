@@ -18,9 +18,9 @@ from hookviz.hook_listing.saved_lines import SavedLines
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
 from hookviz.picture.primitives import Saved
 from hookviz.recorder.hook_observer import Observer
+from hookviz.recorder.open_recordings import recording_here
 from hookviz.recorder.torch.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, is_multi_grad_part, unwrap_hook, user_function
-from hookviz.recorder.torch_patches import recording_here
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
 from hookviz.support.progress import progress

@@ -19,8 +19,8 @@ from hookviz.autograd.module_tree import named_parameters
 from hookviz.recorder import record
 from hookviz.recorder.followers.stop_condition import TroubleFile
 from hookviz.recorder.notes import Notes
+from hookviz.recorder.open_recordings import give_way
 from hookviz.recorder.options import RecordOptions
-from hookviz.recorder.torch_patches import give_way
 from hookviz.support.groups import group
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import check_flag, describe_type

@@ -16,6 +16,7 @@ from hookviz.api.trace import Trace
 from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import require_internals
 from hookviz.recorder import torch_patches
+from hookviz.recorder.open_recordings import own_recording
 from hookviz.recorder.options import RecordOptions, Until
 from hookviz.recorder.recording import Recording
 from hookviz.support.interpreter import Uninterrupted, state_lock
@@ -224,7 +225,7 @@ def new_recording(options: RecordOptions) -> Recording:
         RuntimeError, TypeError, ValueError, FileNotFoundError: as ``record`` does.
     """
     require_internals()
-    outer = torch_patches.own_recording()
+    outer = own_recording()
     if outer is not None and outer.gives_way:
         outer.has_given_way = True
         end(outer)

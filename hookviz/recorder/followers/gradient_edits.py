@@ -4,7 +4,7 @@ Gradients that were changed are noticed, and calls of torch's functions that cli
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +16,7 @@ from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
 from hookviz.recorder.follower import Follower
+from hookviz.recorder.open_recordings import recording_after_pass
 from hookviz.recorder.torch.compiled_regions import is_compiling
 from hookviz.recorder.torch.instrumentation import Watcher
 from hookviz.trace import ClipRow, TraceData
@@ -105,8 +106,8 @@ class Given(NamedTuple):
 class ClipWatcher(Watcher):
     """Notifies the recording of a thread of each call of a function that clips gradients."""
 
-    def __init__(self, name: str, here: Callable[[], Any]) -> None:
-        self.name, self._here = name, here
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def enter(self, _: Any, limit: Any, *__: Any) -> list[Any]:
         """Begin a call; return a list of the limit, for what the call returns."""
@@ -123,7 +124,7 @@ class ClipWatcher(Watcher):
 
     def leave(self, call: list[Any]) -> None:
         """Notify the recording of a call that ended well."""
-        recording = self._here() if call and not is_compiling() else None
+        recording = recording_after_pass() if call and not is_compiling() else None
         if recording is not None:
             given = _read_given(sys._getframe(1).f_locals)
             recording.guard(recording.edits.add_clip, self.name, call[0], *(call[1:] or [None]), given)
