@@ -111,7 +111,7 @@ class Recording:
         reason = self.condition.find_reason() if is_outermost() else None
         if reason is None:
             return
-        self.sampler.stop()
+        self.sampler.is_stopped = True
         self.followers.tell("stop")
         with self.session.lock:
             self.session.notes.add(reason)

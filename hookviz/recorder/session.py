@@ -79,13 +79,9 @@ class PassSampler:
         self.pass_count = 0
         """How many passes have begun, recorded or not, with those that run inside another."""
         self.is_stopped = False
-        """Whether nothing is recorded any more."""
+        """Whether nothing is recorded any more; what is running is recorded to its end."""
         self.is_paused = False
         """Whether nothing is recorded for now, between two steps of a training; such passes do not count."""
-
-    def stop(self) -> None:
-        """Record nothing from now on; what is running is recorded to its end."""
-        self.is_stopped = True
 
     def begin(self) -> bool:
         """Count a pass that begins in this thread, and return whether it is recorded."""

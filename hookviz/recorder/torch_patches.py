@@ -99,31 +99,37 @@ _ObservedPass: TypeAlias = "tuple[Recording, RunningPass] | None"
 def start_observing(recording: "Recording") -> None:
     """Start observing the thread of ``recording``. The first recording replaces torch's functions.
 
-    While a profiler follows each Python call, nothing is observed.
+    While a profiler follows each Python call, nothing is observed. If this raises or is interrupted, the caller must
+    stop the recording.
     """
-    if _follows_python_calls():
-        recording.session.note_unobserved(Note.of("profiled"))
-        return
-    recording.followers.tell("recording_begins")
-    with state_lock:
-        if not open_recordings:
-            _replace_functions()
-        open_recordings.add(recording)
-        recordings_by_thread[recording.thread] = recording
+    with Uninterrupted():
+        if _follows_python_calls():
+            recording.session.note_unobserved(Note.of("profiled"))
+            return
+        recording.followers.tell("recording_begins")
+        with state_lock:
+            if not open_recordings:
+                _replace_functions()
+            open_recordings.add(recording)
+            recordings_by_thread[recording.thread] = recording
 
 
 def stop_observing(recording: "Recording") -> None:
-    """Stop observing for ``recording``, and close it. The last recording restores torch's functions."""
-    recording.followers.tell("recording_ends")
-    with state_lock:
-        recordings_by_thread.pop(recording.thread, None)
-        open_recordings.discard(recording)
-        if not open_recordings:
-            recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
-            _open_regions.clear()
-            _restore_functions()
-            forget_copies()
-    recording.close()
+    """Stop observing for ``recording``, and close it. The last recording restores torch's functions.
+
+    Calling it twice is safe.
+    """
+    with Uninterrupted():
+        recording.followers.tell("recording_ends")
+        with state_lock:
+            recordings_by_thread.pop(recording.thread, None)
+            open_recordings.discard(recording)
+            if not open_recordings:
+                recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
+                _open_regions.clear()
+                _restore_functions()
+                forget_copies()
+        recording.close()
 
 
 def _pause_or_resume(recording: "Recording", *, compiled: bool) -> bool:
