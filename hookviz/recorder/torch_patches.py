@@ -35,11 +35,7 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder.followers.gradient_edits import ClipWatcher
-from hookviz.recorder.followers.optimizer_steps import (
-    ObservedStepHooks,
-    StepHooksDescriptor,
-    is_called_by_step,
-)
+from hookviz.recorder.followers.optimizer_steps import ObservedStepHooks, StepHooksDescriptor, is_called_by_step
 from hookviz.recorder.open_recordings import (
     open_recordings,
     optimizer_tracker_here,
@@ -58,11 +54,7 @@ from hookviz.recorder.torch.compiled_regions import (
     read_region_switch,
     skip_package,
 )
-from hookviz.recorder.torch.event_watchers import (
-    RemovalWatcher,
-    SavingWatcher,
-    SwapWatcher,
-)
+from hookviz.recorder.torch.event_watchers import RemovalWatcher, SavingWatcher, SwapWatcher
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, Notify, Replacement, make_notifier
 from hookviz.recorder.torch.instrumentation import Instrumented, Watcher
 from hookviz.recorder.torch.replacements import (

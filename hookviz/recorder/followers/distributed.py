@@ -10,13 +10,7 @@ import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 from hookviz.autograd.tensor_statistics import measure_or_defer
-from hookviz.autograd.torch_internals import (
-    FSDP,
-    FSDP_PARAM_GROUPS,
-    FULLY_SHARD,
-    UNSHARDED_PARAMETER,
-    read_grad,
-)
+from hookviz.autograd.torch_internals import FSDP, FSDP_PARAM_GROUPS, FULLY_SHARD, UNSHARDED_PARAMETER, read_grad
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session, is_outermost

@@ -18,9 +18,7 @@ from hookviz.recorder.followers.hook_owners import HookOwner, ModuleOwner, Optim
 from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.passes.pass_tracker import PassTracker
-from hookviz.recorder.torch.hook_dicts import (
-    user_hook_entries,
-)
+from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.support.user_objects import is_of
 from hookviz.trace import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.traversal import list_outer_paths

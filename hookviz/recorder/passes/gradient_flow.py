@@ -12,14 +12,7 @@ import torch
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.tensor_types import has_few_numbers
 from hookviz.autograd.torch_internals import read_grad
-from hookviz.recorder.fingerprint import (
-    Fingerprint,
-    Gradients,
-    SentGradient,
-    fingerprint_of,
-    value_numbers,
-    value_of,
-)
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, SentGradient, fingerprint_of, value_numbers, value_of
 from hookviz.recorder.passes.gradient_probe import GradientProbe
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
 from hookviz.trace.compact_rows import StepRows
