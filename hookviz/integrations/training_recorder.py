@@ -152,11 +152,12 @@ class ChosenSteps:
 class StepRecorder(TrainingRecorder):
     """Records chosen steps, those that follow each other in one trace, and writes a page for each trace."""
 
-    def __init__(self, chosen: ChosenSteps, log_norms: bool, **options: Any) -> None:
+    def __init__(self, steps: Iterable[int] | None, every: int | None, log_norms: bool, **options: Any) -> None:
         super().__init__()
+        self._chosen = ChosenSteps(steps, every)
         check_flag("log_norms", log_norms)
         RecordOptions(**options).check()
-        self._chosen, self._log_norms, self._options = chosen, log_norms, options
+        self._log_norms, self._options = log_norms, options
         self._asked: int | None = None
         """Up to this step it is decided what is recorded."""
         self._model: torch.nn.Module | None = None

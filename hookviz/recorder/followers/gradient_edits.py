@@ -11,7 +11,7 @@ import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.identity_map import IdentityMap
-from hookviz.autograd.tensor_statistics import can_be_read, measure_or_defer
+from hookviz.autograd.tensor_statistics import append_value, can_be_read, measure_or_defer
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
@@ -61,8 +61,7 @@ class GradientEdits(Follower):
         for _count, index in zip(range(MAX_EDITS), changed, strict=False):
             grad = read_grad(parameters[index])
             assert grad is not None
-            self.trace.values.append(measure_or_defer(grad, self.trace.statistics))
-            yield index, len(self.trace.values) - 1
+            yield index, append_value(self.trace.values, grad, self.trace.statistics)
 
     def note_used(self, parameters: Iterable[torch.Tensor]) -> None:
         """Note the gradients of these parameters as those that a step has used: they are no news for the next one."""
