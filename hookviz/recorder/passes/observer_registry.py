@@ -186,7 +186,3 @@ class LateHooks:
         tensor_dicts = self.dicts.get(tensor.grad_fn) or ()
         if all(reference() is not hooks for _, reference in tensor_dicts):
             self.dicts.put(tensor.grad_fn, (*tensor_dicts, (tensor.output_nr, weakref.ref(hooks))))
-
-    def close(self) -> None:
-        """Forget all nodes."""
-        self.dicts.clear()
