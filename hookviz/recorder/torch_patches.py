@@ -384,10 +384,8 @@ _INSTRUMENTED = (
     Instrumented(begin_saving, SavingWatcher()),
     Instrumented(remove_handle, RemovalWatcher()),
     Instrumented(swap_tensors, SwapWatcher()),
-    *(
-        Instrumented(function, ClipWatcher(name))
-        for name, function in (("clip_grad_norm_", clip_norm), ("clip_grad_value_", clip_value))
-    ),
+    Instrumented(clip_norm, ClipWatcher("clip_grad_norm_")),
+    Instrumented(clip_value, ClipWatcher("clip_grad_value_")),
 )
 """Functions that are observed in their own frame.
 

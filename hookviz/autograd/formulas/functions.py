@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -138,10 +138,6 @@ def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequ
     return BoundedValue(torch.cat(tensors, dim))
 
 
-def _add_up(terms: Sequence[BoundedValue]) -> BoundedValue:
-    return reduce(operator.add, terms)
-
-
 def _outer(a: Any, b: Any) -> BoundedValue:
     value = torch.outer(a.tensor, b.tensor)
     return BoundedValue(value, rounding_error(value))
@@ -185,6 +181,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "clamp": _clamp,
     "stack": _stack,
     "cat": _cat,
-    "add_up": _add_up,
+    "add_up": partial(reduce, operator.add),
 }
 """Name in formulas → function."""
