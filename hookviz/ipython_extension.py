@@ -14,10 +14,10 @@ from IPython.core.magic_arguments import MagicArgumentParser
 from IPython.display import display
 
 from hookviz.api.trace import Trace
+from hookviz.recorder.open_recordings import give_way
 from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.record_entry import RecordBlock
 from hookviz.recorder.recording import Recording
-from hookviz.recorder.torch_patches import give_way
 from hookviz.support.messages import _
 from hookviz.support.program_variables import call_among
 

@@ -15,7 +15,7 @@ import torch.optim.optimizer as torch_optimizer
 from torch import nn
 
 from hookviz.autograd.torch_internals import saved_tensor_hooks
-from hookviz.recorder import torch_patches
+from hookviz.recorder import open_recordings, torch_patches
 from hookviz.what_if.switches import _FUNCTIONS, _METHODS
 
 
@@ -37,7 +37,7 @@ def process_state() -> dict[str, Any]:
         "saved": saved_tensor_hooks(True),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "patches": [vars(owner).get(name) for owner, name in (*patched, *_METHODS, *_FUNCTIONS)],
-        "recordings": (dict(torch_patches._recordings_by_thread), list(torch_patches._installed)),
+        "recordings": (dict(open_recordings.recordings_by_thread), list(torch_patches._installed)),
         "functions of torch": [
             nn.Module.__call__, nn.Module.__call__.__code__, nn.Module.__getstate__,
             nn.Module.register_forward_hook, torch.compile,

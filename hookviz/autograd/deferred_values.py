@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from hookviz.support.groups import group
 from hookviz.trace.value_rows import DeferredRow, get_stored_rows
 
 Header = tuple[tuple[int, ...], str, str]
@@ -14,10 +15,8 @@ Header = tuple[tuple[int, ...], str, str]
 
 def fetch_all(values: list[Any], start: int) -> None:
     """Fetch the deferred rows from ``start`` on and fill them in, with one transfer per device and dtype."""
-    kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
-    for index, row in enumerate(get_stored_rows(values, start), start):
-        if type(row) is DeferredRow:
-            kinds.setdefault((row.numbers.device, row.numbers.dtype), []).append(index)
+    rows = enumerate(get_stored_rows(values, start), start)
+    kinds = group(((row.numbers.device, row.numbers.dtype), i) for i, row in rows if type(row) is DeferredRow)
     for indexes in kinds.values():
         numbers = torch.cat([values[index].numbers for index in indexes]).tolist()
         for index in indexes:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from math import isfinite
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import torch
 from torch.autograd.graph import GradientEdge, Node
-from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph, tensor_statistics
 from hookviz.autograd.graph import NodeMarks
@@ -240,12 +239,6 @@ class GraphSnapshot:
                     yield "tensor_hook", tensor._backward_hooks, *place
             for output, reference in recorded.get(node) or ():
                 yield "tensor_hook", reference(), number, output
-
-
-def dict_of_handle(handle: RemovableHandle) -> dict[Any, Callable[..., Any]]:
-    """Return the dict that keeps a handle's hook; the owner of the dict must be alive."""
-    hooks: Any = handle.hooks_dict_ref()
-    return cast("dict[Any, Callable[..., Any]]", hooks)
 
 
 def add_hook_row(

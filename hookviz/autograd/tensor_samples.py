@@ -14,6 +14,7 @@ from hookviz.autograd.tensor_statistics import (
     has_readable_numbers,
     in_memory_order,
 )
+from hookviz.support.groups import group
 from hookviz.trace.histogram_rows import BIN_COUNT, BIN_SHIFT, find_bin
 
 MAX_SAMPLE = 2048
@@ -60,16 +61,13 @@ def take_sample(tensor: torch.Tensor) -> Sample | None:
     if tensor.numel() <= FEW and can_be_read(tensor):
         numbers: list[float] = tensor.reshape(-1).tolist()
         return numbers
-    flat = tensor.reshape(-1) if tensor.is_contiguous() else _flatten(tensor)
+    # In the order of its memory, which needs no copy unless there are gaps; repeats count once.
+    ordered = tensor if tensor.is_contiguous() else in_memory_order(drop_repeats(tensor))
+    flat = ordered.reshape(-1)
     space = -(-len(flat) // MAX_SAMPLE)
     while math.gcd(space, len(flat)) > 1 and space > 1:
         space += 1
     return flat[::space].clone()
-
-
-def _flatten(tensor: torch.Tensor) -> torch.Tensor:
-    """Flatten a tensor in the order of its memory, which needs no copy unless there are gaps; repeats count once."""
-    return in_memory_order(drop_repeats(tensor)).reshape(-1)
 
 
 def fetch_samples(samples: Sequence[Sample]) -> list[Sample]:
@@ -78,12 +76,10 @@ def fetch_samples(samples: Sequence[Sample]) -> list[Sample]:
     What is beyond the range of float32 counts as the largest number in it.
     """
     fetched = list(samples)
-    kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
-    for index, sample in enumerate(samples):
-        if isinstance(sample, torch.Tensor):
-            kinds.setdefault((sample.device, sample.dtype), []).append(index)
-    for (_device, dtype), indexes in kinds.items():
-        tensors = [sample for index in indexes if isinstance(sample := samples[index], torch.Tensor)]
+    waiting = [(index, sample) for index, sample in enumerate(samples) if isinstance(sample, torch.Tensor)]
+    kinds = group(((sample.device, sample.dtype), (index, sample)) for index, sample in waiting)
+    for (_device, dtype), pairs in kinds.items():
+        indexes, tensors = zip(*pairs, strict=True)
         joined = torch.cat(tensors).cpu()
         if dtype is torch.float64:
             joined = joined.clamp(-_LARGEST, _LARGEST).where(joined.isfinite(), joined)

@@ -17,6 +17,7 @@ what stands in for it then loses a feature, and a note, or the text in the featu
 
 import importlib
 import inspect
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -127,8 +128,9 @@ def _declare(path: str, since: str, use: Use, kind: Kind) -> Any:
     return found
 
 
-def _function(path: str, since: str, use: Use) -> Any:
-    return _declare(path, since, use, "function")
+_function = partial(_declare, kind="function")
+_class = partial(_declare, kind="class")
+_dict = partial(_declare, kind="dict")
 
 
 def _function_or(
@@ -140,14 +142,6 @@ def _function_or(
         return _declare(older, "2.0", use, "function")
     INTERNALS.append(Internal(path, since, use, "function", gap=gap))
     return stand_in if found is None else found
-
-
-def _class(path: str, since: str, use: Use) -> Any:
-    return _declare(path, since, use, "class")
-
-
-def _dict(path: str, since: str, use: Use) -> Any:
-    return _declare(path, since, use, "dict")
 
 
 def _attribute(owner: str, name: str, since: str, use: Use, *, gap: str = "") -> str:

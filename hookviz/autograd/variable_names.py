@@ -156,7 +156,8 @@ def list_models(frame: FrameType) -> list[Holder]:
     The latter are objects such as ``self``, and classes that the file of the frame defines.
     """
     variables = interesting_variables(frame)
-    models = [Holder(name, value) for name, value in variables.items() if _is_module(value) and name not in _SELVES]
+    modules = ((name, value) for name, value in variables.items() if is_of(value, torch.nn.Module))
+    models = [Holder(name, module) for name, module in modules if name not in _SELVES]
     local = {name: value for name, value in copy_locals(frame).items() if name in variables}
     others = [(name, value) for name, value in local.items() if not issubclass(type(value), _CONTAINERS)]
     others += _own_classes(frame)
@@ -171,10 +172,6 @@ MAX_ATTRIBUTES = 200
 """An object with more attributes is not looked at."""
 
 
-def _is_module(value: Any) -> bool:
-    return issubclass(type(value), torch.nn.Module)
-
-
 def _own_classes(frame: FrameType) -> list[tuple[str, type]]:
     names = frame.f_globals
     classes = [(name, value) for name, value in list(names.items()) if type(value) is type]
@@ -184,7 +181,7 @@ def _own_classes(frame: FrameType) -> list[tuple[str, type]]:
 def _models_in_attributes(name: str, owner: Any) -> Iterator[Holder]:
     for namespace in (own_attributes(owner), own_attributes(type(owner))):
         for attribute, value in list(namespace.items()) if len(namespace) <= MAX_ATTRIBUTES else ():
-            if _is_module(value):
+            if is_of(value, torch.nn.Module):
                 yield Holder(f"{name}.{attribute}", value)
 
 

@@ -144,7 +144,7 @@ def _run_recorded(options: argparse.Namespace) -> int:
     process = os.getpid()
     with program_environment(program, options.is_module):
         block = record(**{name: getattr(options, name) for name in RECORD_OPTIONS})
-        from hookviz.recorder.torch_patches import give_way
+        from hookviz.recorder.open_recordings import give_way
 
         with block as trace:
             recording = give_way()

@@ -1,7 +1,7 @@
 """Find the hooks on tensors and nodes of autograd graphs."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch.autograd.graph import Node
@@ -9,7 +9,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd import graph
 from hookviz.autograd.graph import NodeMarks
-from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row, dict_of_handle
+from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row
 from hookviz.autograd.graph_tensors import PlacedHookDict
 from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.tensor_statistics import fetch_pending, hidden_from_tools
@@ -18,9 +18,9 @@ from hookviz.hook_listing.saved_lines import SavedLines
 from hookviz.hook_listing.unreachable_hooks import dicts_on_nodes
 from hookviz.picture.primitives import Saved
 from hookviz.recorder.hook_observer import Observer
+from hookviz.recorder.open_recordings import recording_here
 from hookviz.recorder.torch.hook_dicts import Dict, user_hook_entries
 from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, is_multi_grad_part, unwrap_hook, user_function
-from hookviz.recorder.torch_patches import recording_here
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.messages import _
 from hookviz.support.progress import progress
@@ -53,7 +53,7 @@ def node_dict(node: Node, kind: str) -> Dict:
     register = node.register_prehook if kind == "node_pre_hook" else node.register_hook
     with Uninterrupted():
         handle = register(_temporary_hook)
-        hooks: Dict = dict_of_handle(handle)
+        hooks = cast("Dict", handle.hooks_dict_ref())
         handle.remove()
         if RemovableHandle.next_id == handle.id + 1:
             RemovableHandle.next_id = handle.id

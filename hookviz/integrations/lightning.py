@@ -5,7 +5,6 @@ from typing import Any
 
 from hookviz.api.trace import Trace
 from hookviz.integrations.training_recorder import (
-    ChosenSteps,
     FlightRecording,
     StepRecorder,
     TrainingRecorder,
@@ -30,7 +29,7 @@ class _RecordingCallback(Callback):
     """Tells a recorder what Lightning does."""
 
     def __init__(self, recorder: TrainingRecorder) -> None:
-        require_library(Callback, "lightning", "lightning")
+        require_library(Callback, "lightning")
         super().__init__()
         self._recorder = recorder
 
@@ -98,7 +97,7 @@ class RecordSteps(_RecordingCallback):
         histograms: bool = False,
     ) -> None:
         options = {"statistics": statistics, "cuts": cuts, "histograms": histograms}
-        super().__init__(StepRecorder(ChosenSteps(steps, every), log_norms, **options))
+        super().__init__(StepRecorder(steps, every, log_norms, **options))
 
 
 class FlightRecorder(_RecordingCallback):

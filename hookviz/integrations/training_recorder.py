@@ -6,6 +6,7 @@ backward passes. Only steps are recorded: what runs between two of them, such as
 
 import math
 import sys
+import traceback
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from hookviz.autograd.module_tree import named_parameters
 from hookviz.recorder import record
 from hookviz.recorder.followers.stop_condition import TroubleFile
 from hookviz.recorder.notes import Notes
+from hookviz.recorder.open_recordings import give_way
 from hookviz.recorder.options import RecordOptions
-from hookviz.recorder.torch_patches import give_way
+from hookviz.support.groups import group
 from hookviz.support.messages import N_, _, join_list
 from hookviz.support.printable import check_flag, describe_type
 from hookviz.trace.values import Value
@@ -29,14 +31,14 @@ MAX_TRACES = 10
 _MISSING = N_('{library} is not installed: install it with: pip install "hookviz[{extra}]"')
 
 
-def require_library(base: type, library: str, extra: str) -> None:
-    """Check that a callback has the base class of its library.
+def require_library(base: type, library: str) -> None:
+    """Check that a callback has the base class of its library, for which hookviz has an extra of the same name.
 
     Raises:
         ImportError: it has ``object``, which stands for a library that is not installed.
     """
     if base is object:
-        raise ImportError(_(_MISSING).format(library=library, extra=extra), name=library)
+        raise ImportError(_(_MISSING).format(library=library, extra=library), name=library)
 
 
 def check_alone(callbacks: Iterable[object], kind: type) -> None:
@@ -64,19 +66,12 @@ class OpenRecording:
     def __init__(self, model: torch.nn.Module, **options: Any) -> None:
         self._block = record(model, **options)
         self.trace = self._block.__enter__()
-        self._sampler = give_way().sampler
-
-    def pause(self) -> None:
-        """Record nothing until ``resume``."""
-        self._sampler.is_paused = True
-
-    def resume(self) -> None:
-        """Go on recording."""
-        self._sampler.is_paused = False
+        self.sampler = give_way().sampler
+        """Its ``is_paused`` says whether nothing is recorded for now."""
 
     def end(self, error: BaseException | None) -> None:
         """End the recording, because of ``error`` if there was one."""
-        self.resume()
+        self.sampler.is_paused = False
         self._block.__exit__(None if error is None else type(error), error, None)
 
 
@@ -101,12 +96,12 @@ class TrainingRecorder:
     def step_begins(self, step: int, model: torch.nn.Module) -> None:
         """Note that step number ``step`` begins, or another backward pass that belongs to it."""
         if self._open is not None:
-            self._open.resume()
+            self._open.sampler.is_paused = False
 
     def step_ends(self, done: int) -> dict[str, float]:
         """Note that ``done`` steps were taken so far, and return numbers for the trainer's logger: name → number."""
         if self._open is not None:
-            self._open.pause()
+            self._open.sampler.is_paused = True
         return {}
 
     def training_ends(self, error: BaseException | None) -> None:
@@ -157,11 +152,12 @@ class ChosenSteps:
 class StepRecorder(TrainingRecorder):
     """Records chosen steps, those that follow each other in one trace, and writes a page for each trace."""
 
-    def __init__(self, chosen: ChosenSteps, log_norms: bool, **options: Any) -> None:
+    def __init__(self, steps: Iterable[int] | None, every: int | None, log_norms: bool, **options: Any) -> None:
         super().__init__()
+        self._chosen = ChosenSteps(steps, every)
         check_flag("log_norms", log_norms)
         RecordOptions(**options).check()
-        self._chosen, self._log_norms, self._options = chosen, log_norms, options
+        self._log_norms, self._options = log_norms, options
         self._asked: int | None = None
         """Up to this step it is decided what is recorded."""
         self._model: torch.nn.Module | None = None
@@ -239,9 +235,7 @@ def measure_layers(trace: Trace, first: int, model: torch.nn.Module) -> dict[str
         path = _find_path(step.on, parameters) if step.kind in ("accumulate", "synchronise") else ""
         if path and isinstance(step.after, Value) and step.after.norm is not None:
             norms[path] = step.after.norm / (step.scale or 1)
-    layers: dict[str, list[float]] = {}
-    for path, norm in norms.items():
-        layers.setdefault(path.rpartition(".")[0] or path, []).append(norm)
+    layers = group((path.rpartition(".")[0] or path, norm) for path, norm in norms.items())
     return {f"gradient norm/{layer}": math.hypot(*found) for layer, found in layers.items()}
 
 
@@ -258,10 +252,8 @@ def _find_path(name: str, paths: Collection[str]) -> str:
 
 def find_caller(kind: type) -> Any:
     """Return the ``self`` of the innermost running method of a class; None if none runs."""
-    frame = sys._getframe(1)
-    while frame is not None:
+    for frame, _line in traceback.walk_stack(sys._getframe(1)):
         caller = frame.f_locals.get("self") if "self" in frame.f_code.co_varnames else None
         if issubclass(type(caller), kind):
             return caller
-        frame = frame.f_back  # type: ignore[assignment]
     return None

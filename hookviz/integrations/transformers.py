@@ -5,7 +5,6 @@ from typing import Any
 
 from hookviz.api.trace import Trace
 from hookviz.integrations.training_recorder import (
-    ChosenSteps,
     FlightRecording,
     StepRecorder,
     TrainingRecorder,
@@ -28,7 +27,7 @@ class _RecordingCallback(TrainerCallback):
     """Tells a recorder what Trainer does."""
 
     def __init__(self, recorder: TrainingRecorder) -> None:
-        require_library(TrainerCallback, "transformers", "transformers")
+        require_library(TrainerCallback, "transformers")
         super().__init__()
         self._recorder = recorder
         self._trainer: Any = None
@@ -123,7 +122,7 @@ class RecordSteps(_RecordingCallback):
         histograms: bool = False,
     ) -> None:
         options = {"statistics": statistics, "cuts": cuts, "histograms": histograms}
-        super().__init__(StepRecorder(ChosenSteps(steps, every), log_norms, **options))
+        super().__init__(StepRecorder(steps, every, log_norms, **options))
 
 
 class FlightRecorder(_RecordingCallback):

@@ -66,6 +66,11 @@ class HookIteration(NamedTuple, Generic[Item]):
     effects: SideEffects = SideEffects()
     """What the hook that ran last did beside that."""
 
+    @property
+    def remaining(self) -> list[tuple[Any, Hook]]:
+        """The user's hooks that torch has not called yet, or whose end no observer has seen."""
+        return [entry for entry in self.hooks[self.position + 1 :] if not isinstance(entry[1], Observer)]
+
 
 class HookDictObserver:
     """Observes one hook dict of one tensor or node while passes that use it are running."""
@@ -82,11 +87,6 @@ class HookDictObserver:
         assert self.output is not None
         return self.node, self.output
 
-    @staticmethod
-    def is_observer(hook: Hook) -> bool:
-        """Return whether ``hook`` is an observer of this recording or another."""
-        return isinstance(hook, Observer)
-
     def find_receiver(self, arguments: tuple[Any, ...]) -> Any:
         """Return the pass observer to report to, or None if these hooks run outside of recorded passes."""
         return self.session.passes.current()
@@ -97,7 +97,7 @@ class HookDictObserver:
 
     def user_hooks(self) -> list[tuple[Any, Hook]]:
         """Return (key, function) of the user's hooks, in the order in which they run."""
-        return [(key, hook) for key, hook in self.items() if not self.is_observer(hook)]
+        return [(key, hook) for key, hook in self.items() if not isinstance(hook, Observer)]
 
     def items(self) -> list[tuple[Any, Hook]]:
         """Return (key, function) of everything in the dict, observers included."""
@@ -114,13 +114,13 @@ class HookDictObserver:
         self._append_observer()
         for key, hook in entries:
             self.dict[key] = hook
-            if not self.is_observer(hook):
+            if not isinstance(hook, Observer):
                 self._append_observer()
 
     def is_installed(self) -> bool:
         """Return whether there is an observer before the first hook and after each hook."""
         hooks = [hook for _, hook in self.items()]
-        are_own = [self._is_own(hook) for hook in hooks if self._is_own(hook) or not self.is_observer(hook)]
+        are_own = [self._is_own(hook) for hook in hooks if self._is_own(hook) or not isinstance(hook, Observer)]
         ends_well = len(are_own) % 2 == 1 or self.must_end_with_hook()
         return ends_well and all(own == (i % 2 == 0) for i, own in enumerate(are_own))
 
@@ -159,7 +159,7 @@ class HookDictObserver:
             iteration = HookIteration(hooks, position, receiver.enter(self, arguments))
         last = iteration.last
         for key, hook in iteration.hooks[iteration.position + 1 : position]:
-            if not self.is_observer(hook):
+            if not isinstance(hook, Observer):
                 if iteration.around is not None:
                     effects = find_side_effects(iteration.around, self.find_module(arguments), hook)
                     iteration = iteration._replace(effects=effects)
@@ -219,7 +219,7 @@ class HookListObserver(HookDictObserver):
         hooks = [hook for hook in self.dict if not self._is_own(hook)]
         self.dict[:] = [Observer(self)]
         for hook in hooks:
-            self.dict += [hook] if self.is_observer(hook) else [hook, Observer(self)]
+            self.dict += [hook] if isinstance(hook, Observer) else [hook, Observer(self)]
 
     def uninstall(self) -> None:
         """Remove all observers."""

@@ -6,10 +6,7 @@ from typing import Any
 
 from torch.autograd.graph import saved_tensors_hooks
 
-from hookviz.autograd.torch_internals import (
-    SAVED_TENSORS_SHOW_THEIR_HOOKS,
-    saved_tensor_hooks,
-)
+from hookviz.autograd.torch_internals import SAVED_TENSORS_SHOW_THEIR_HOOKS, saved_tensor_hooks
 from hookviz.autograd.variable_names import caller_frame
 from hookviz.support.source_code import describe_function
 from hookviz.trace import Note, TraceData

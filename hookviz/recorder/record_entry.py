@@ -1,4 +1,4 @@
-"""The public function ``record``, the block that it returns, and how a recording begins and ends.
+"""The public function ``record``, the block that it returns, and how a recording begins.
 
 Any use of the block but in a ``with`` statement raises or warns.
 """
@@ -15,10 +15,11 @@ import torch
 from hookviz.api.trace import Trace
 from hookviz.autograd import variable_names
 from hookviz.autograd.torch_internals import require_internals
-from hookviz.recorder import torch_patches
+from hookviz.recorder.open_recordings import own_recording
 from hookviz.recorder.options import RecordOptions, Until
 from hookviz.recorder.recording import Recording
-from hookviz.support.interpreter import Uninterrupted, state_lock
+from hookviz.recorder.torch_patches import start_observing, stop_observing
+from hookviz.support.interpreter import state_lock
 from hookviz.support.messages import N_, _
 from hookviz.trace.notes import HookvizWarning
 from hookviz.trace.value_rows import StatisticsMode
@@ -54,10 +55,10 @@ class RecordBlock:
         self._entered = True
         recording = new_recording(self._options)
         self._recording = recording
-        self._finalizer = weakref.finalize(self, state_lock.call, end, recording)
+        self._finalizer = weakref.finalize(self, state_lock.call, stop_observing, recording)
         self._finalizer.atexit = False
         try:
-            begin(recording)
+            start_observing(recording)
         except BaseException:
             self.end()
             raise
@@ -83,7 +84,7 @@ class RecordBlock:
                 self._recording.note_exception(error)
             _ignored, finish, arguments, _ignored = pending
             finish(*arguments)
-            finalizer.detach()  # after ``end``: if that is interrupted, the end of the block repeats it
+            finalizer.detach()  # after ``stop_observing``: if that is interrupted, the end of the block repeats it
 
     def write_exception(self, error: BaseException | None) -> None:
         """Write the file that ``record(on_trouble=...)`` asks for, if ``error`` left the block."""
@@ -224,10 +225,10 @@ def new_recording(options: RecordOptions) -> Recording:
         RuntimeError, TypeError, ValueError, FileNotFoundError: as ``record`` does.
     """
     require_internals()
-    outer = torch_patches.own_recording()
+    outer = own_recording()
     if outer is not None and outer.gives_way:
         outer.has_given_way = True
-        end(outer)
+        stop_observing(outer)
     elif outer is not None:
         raise RuntimeError(
             _(
@@ -237,18 +238,3 @@ def new_recording(options: RecordOptions) -> Recording:
         )
     options.check()
     return Recording(options)
-
-
-def begin(recording: Recording) -> None:
-    """Begin ``recording``: it observes its thread from now on.
-
-    If this raises or is interrupted, the caller must ``end`` the recording.
-    """
-    with Uninterrupted():
-        torch_patches.start_observing(recording)
-
-
-def end(recording: Recording) -> None:
-    """End ``recording`` and restore torch as it was before. Calling it twice is safe."""
-    with Uninterrupted():
-        torch_patches.stop_observing(recording)

@@ -31,7 +31,7 @@ from hookviz.recorder.options import RecordOptions
 from hookviz.recorder.passes.pass_tracker import PassTracker
 from hookviz.recorder.session import Session, is_outermost
 from hookviz.trace import StepRow, TraceData
-from hookviz.trace.dropped_passes import NewNumbers
+from hookviz.trace.cells import Numbers
 
 
 class Recording:
@@ -111,7 +111,7 @@ class Recording:
         reason = self.condition.find_reason() if is_outermost() else None
         if reason is None:
             return
-        self.sampler.stop()
+        self.sampler.is_stopped = True
         self.followers.tell("stop")
         with self.session.lock:
             self.session.notes.add(reason)
@@ -154,10 +154,10 @@ class Recording:
         """Return whether neither a pass nor a module call is running in any thread."""
         return not self.session.passes and not self.calls.is_busy()
 
-    def _renumber(self, renumbered: NewNumbers) -> None:
+    def _renumber(self, numbers: Numbers) -> None:
         """Renumber everything that is left after passes were dropped."""
-        self.passes.renumber(renumbered.nodes)
-        self.calls.renumber(renumbered.calls, renumbered.hooks)
+        self.passes.renumber(numbers["ops"])
+        self.calls.renumber(numbers["calls"], numbers["hook_rows"])
 
     # -- the recording ends
 

@@ -1,7 +1,7 @@
 """The state that all components of one recording share: which passes it records, and which of them are running."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from hookviz.autograd.tensor_statistics import hidden_from_tools
@@ -13,37 +13,20 @@ from hookviz.trace import HookIdentity, Note, StepRow, TraceData
 from hookviz.trace.value_rows import VERY_MANY
 
 
-class PassStack:
+class PassStack(list[Any]):
     """The running passes of one recording, the innermost last."""
 
-    def __init__(self) -> None:
-        self._passes: list[Any] = []
-        self.nodes_got_hooks = False
-        """Whether a node got a hook during a pass, so that observers are needed in front of all nodes."""
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._passes)
-
-    def __len__(self) -> int:
-        return len(self._passes)
-
-    def add(self, running_pass: Any) -> None:
-        """Add a pass that begins."""
-        self._passes.append(running_pass)
-
-    def remove(self, running_pass: Any) -> None:
-        """Remove a pass that has ended. Calling it twice is safe."""
-        if running_pass in self._passes:
-            self._passes.remove(running_pass)
+    nodes_got_hooks = False
+    """Whether a node got a hook during a pass, so that observers are needed in front of all nodes."""
 
     def current(self) -> Any:
         """Return the observer of the pass in which the calling hook runs, or None outside of all passes."""
         task: int = current_task()
-        for running_pass in reversed(self._passes):
+        for running_pass in reversed(self):
             if running_pass.observer.task == task:
                 return running_pass.observer
         thread = None if is_engine_thread() else threading.get_ident()
-        for running_pass in reversed(self._passes):
+        for running_pass in reversed(self):
             if running_pass.observer.task is None and thread in (None, running_pass.thread):
                 running_pass.observer.task = task
                 return running_pass.observer
@@ -53,7 +36,7 @@ class PassStack:
         """Put an observer in front of every node of every pass, because nodes got hooks."""
         self.nodes_got_hooks = False
         with Uninterrupted():
-            for running_pass in self._passes:
+            for running_pass in self:
                 running_pass.observe_all_nodes()
 
 
@@ -79,13 +62,9 @@ class PassSampler:
         self.pass_count = 0
         """How many passes have begun, recorded or not, with those that run inside another."""
         self.is_stopped = False
-        """Whether nothing is recorded any more."""
+        """Whether nothing is recorded any more; what is running is recorded to its end."""
         self.is_paused = False
         """Whether nothing is recorded for now, between two steps of a training; such passes do not count."""
-
-    def stop(self) -> None:
-        """Record nothing from now on; what is running is recorded to its end."""
-        self.is_stopped = True
 
     def begin(self) -> bool:
         """Count a pass that begins in this thread, and return whether it is recorded."""

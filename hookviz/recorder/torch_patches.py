@@ -21,8 +21,8 @@ from hookviz.autograd.torch_internals import (
     DYNAMO,
     GLOBAL_STEP_HOOKS,
     NODE_REGISTRATION,
-    OPTIMIZER_HOOKS,
     PROFILER_STARTS,
+    PYTHON_TRACER,
     TENSOR_HOOKS,
     begin_saving,
     call_module,
@@ -35,13 +35,17 @@ from hookviz.autograd.torch_internals import (
     swap_tensors,
 )
 from hookviz.recorder.followers.gradient_edits import ClipWatcher
-from hookviz.recorder.followers.optimizer_steps import (
-    ObservedStepHooks,
-    OptimizerTracker,
-    StepHooksDescriptor,
-    is_called_by_step,
+from hookviz.recorder.followers.optimizer_steps import ObservedStepHooks, StepHooksDescriptor, is_called_by_step
+from hookviz.recorder.open_recordings import (
+    open_recordings,
+    optimizer_tracker_here,
+    own_recording,
+    recording_after_pass,
+    recording_before_pass,
+    recording_here,
+    recordings_by_thread,
 )
-from hookviz.recorder.session import is_engine_thread, is_outermost
+from hookviz.recorder.session import is_engine_thread
 from hookviz.recorder.torch.compiled_regions import (
     EXPORT,
     RegionSwitch,
@@ -50,17 +54,12 @@ from hookviz.recorder.torch.compiled_regions import (
     read_region_switch,
     skip_package,
 )
-from hookviz.recorder.torch.event_watchers import (
-    RemovalWatcher,
-    SavingWatcher,
-    SwapWatcher,
-)
+from hookviz.recorder.torch.event_watchers import RemovalWatcher, SavingWatcher, SwapWatcher
 from hookviz.recorder.torch.function_replacement import ActiveFlag, Here, Notify, Replacement, make_notifier
 from hookviz.recorder.torch.instrumentation import Instrumented, Watcher
 from hookviz.recorder.torch.replacements import (
     clean_handle,
     clean_module,
-    follows_python_calls,
     forget_copies,
     forward_hook_added,
     global_forward_hook_added,
@@ -69,7 +68,6 @@ from hookviz.recorder.torch.replacements import (
     loss_scaled,
     observe_handles,
     observe_node_hooks,
-    observe_profiler,
     param_group_added,
     retain_grad_called,
     scale_updated,
@@ -84,91 +82,61 @@ if TYPE_CHECKING:
     from hookviz.recorder.passes.pass_observer import RunningPass
     from hookviz.recorder.recording import Recording
 
-_recordings_by_thread: dict[int, "Recording | None"] = {}
-"""Thread → the recording that it began; None in a compiled region."""
-_open_recordings: set["Recording"] = set()
-"""Recordings that have begun and not ended. While there is one, torch's functions are replaced."""
-
 _ObservedCall: TypeAlias = "tuple[Recording, ModuleCall | None, int] | None"
 """A module call: its recording, the call (None if it could not be observed), and the number of calls around it."""
 _ObservedPass: TypeAlias = "tuple[Recording, RunningPass] | None"
 """A backward pass and its recording; None if it is not recorded."""
 
 
-def recording_here() -> "Recording | None":
-    """Return the recording that the calling thread began, or in a thread of the engine that of the pass in it."""
-    thread = threading.get_ident()
-    if thread in _recordings_by_thread:
-        return _recordings_by_thread[thread]
-    is_in_pass = bool(_open_recordings) and is_engine_thread() and not is_outermost()
-    return next(
-        (one for one in tuple(_open_recordings) if is_in_pass and one.session.passes.current() is not None), None
-    )
-
-
 def start_observing(recording: "Recording") -> None:
     """Start observing the thread of ``recording``. The first recording replaces torch's functions.
 
-    While a profiler follows each Python call, nothing is observed.
+    While a profiler follows each Python call, nothing is observed. If this raises or is interrupted, the caller must
+    stop the recording.
     """
-    if follows_python_calls():
-        recording.session.note_unobserved(Note.of("profiled"))
-        return
-    recording.followers.tell("recording_begins")
-    with state_lock:
-        if not _open_recordings:
-            _replace_functions()
-        _open_recordings.add(recording)
-        _recordings_by_thread[recording.thread] = recording
+    with Uninterrupted():
+        if _follows_python_calls():
+            recording.session.note_unobserved(Note.of("profiled"))
+            return
+        recording.followers.tell("recording_begins")
+        with state_lock:
+            if not open_recordings:
+                _replace_functions()
+            open_recordings.add(recording)
+            recordings_by_thread[recording.thread] = recording
 
 
 def stop_observing(recording: "Recording") -> None:
-    """Stop observing for ``recording``, and close it. The last recording restores torch's functions."""
-    recording.followers.tell("recording_ends")
-    with state_lock:
-        _recordings_by_thread.pop(recording.thread, None)
-        _open_recordings.discard(recording)
-        if not _open_recordings:
-            _recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
-            _open_regions.clear()
-            _restore_functions()
-            forget_copies()
-    recording.close()
+    """Stop observing for ``recording``, and close it. The last recording restores torch's functions.
+
+    Calling it twice is safe.
+    """
+    with Uninterrupted():
+        recording.followers.tell("recording_ends")
+        with state_lock:
+            recordings_by_thread.pop(recording.thread, None)
+            open_recordings.discard(recording)
+            if not open_recordings:
+                recordings_by_thread.clear()  # a thread may still be in a compiled region, or just leave one
+                _open_regions.clear()
+                _restore_functions()
+                forget_copies()
+        recording.close()
 
 
 def _pause_or_resume(recording: "Recording", *, compiled: bool) -> bool:
     """Pause ``recording`` in a ``compiled`` region, or resume it; return False if it has ended."""
     with state_lock:
-        if recording in _open_recordings:
-            _recordings_by_thread[recording.thread] = None if compiled else recording
-        return recording in _open_recordings
-
-
-def own_recording() -> "Recording | None":
-    """Return the recording that the calling thread began."""
-    recording = recording_here()
-    return recording if recording is not None and recording.thread == threading.get_ident() else None
-
-
-def give_way() -> "Recording":
-    """Let the recording that the calling thread has just begun end if the program begins one itself; return it."""
-    recording = own_recording()
-    assert recording is not None
-    recording.gives_way = True
-    return recording
-
-
-def optimizer_tracker_here() -> OptimizerTracker | None:
-    """Return the tracker of the calling thread's optimizer steps, or None if they are not recorded."""
-    recording = own_recording()
-    return recording.optimizers if recording is not None and recording.optimizers.is_following() else None
+        if recording in open_recordings:
+            recordings_by_thread[recording.thread] = None if compiled else recording
+        return recording in open_recordings
 
 
 # These live forever, since a handle made during a recording refers to them. Outside of steps they act as torch's dicts.
-_global_pre_hooks = ObservedStepHooks("step_pre_hook", global_step_pre_hooks, optimizer_tracker_here, shared=True)
-_global_post_hooks = ObservedStepHooks("step_post_hook", global_step_post_hooks, optimizer_tracker_here, shared=True)
-_own_pre_hooks = StepHooksDescriptor(OPTIMIZER_HOOKS["step_pre_hook"], "step_pre_hook", optimizer_tracker_here)
-_own_post_hooks = StepHooksDescriptor(OPTIMIZER_HOOKS["step_post_hook"], "step_post_hook", optimizer_tracker_here)
+_global_pre_hooks = ObservedStepHooks("step_pre_hook", global_step_pre_hooks, shared=True)
+_global_post_hooks = ObservedStepHooks("step_post_hook", global_step_post_hooks, shared=True)
+_own_pre_hooks = StepHooksDescriptor("step_pre_hook")
+_own_post_hooks = StepHooksDescriptor("step_post_hook")
 
 
 def _observing_exit(leave: Callable[..., Any], active: ActiveFlag) -> Callable[..., Any]:
@@ -196,8 +164,8 @@ def _note_missed_call(module: Module) -> None:
     if recording is not None:
         recording.calls.followed.other_called(module)
         recording.guard(recording.hook_ledger.unfollowed_call, module)
-    elif threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
-        for other in tuple(_open_recordings):
+    elif threading.get_ident() not in recordings_by_thread and not is_engine_thread():
+        for other in tuple(open_recordings):
             is_followed = module in other.calls.followed
             other.missed_calls |= is_followed
             if other.hook_ledger.entries and not is_followed:
@@ -219,20 +187,20 @@ class _CallWatcher(Watcher):
 
     def returning(self, observed_call: _ObservedCall, result: Any) -> Any:
         """Record that the call returns ``result``."""
-        if observed_call is not None and observed_call[1] is not None and observed_call[0] in _open_recordings:
+        if observed_call is not None and observed_call[1] is not None and observed_call[0] in open_recordings:
             recording, call, _ = observed_call
             recording.guard(recording.calls.call_returned, call, result)
         return result
 
     def fail(self, observed_call: _ObservedCall, error: BaseException) -> None:
         """Record that an exception leaves the call."""
-        if observed_call is not None and observed_call[1] is not None and observed_call[0] in _open_recordings:
+        if observed_call is not None and observed_call[1] is not None and observed_call[0] in open_recordings:
             recording, call, _ = observed_call
             recording.guard(recording.calls.call_raised, call, error)
 
     def leave(self, observed_call: _ObservedCall) -> None:
         """End the call."""
-        if observed_call is not None and observed_call[0] in _open_recordings:
+        if observed_call is not None and observed_call[0] in open_recordings:
             recording, call, depth = observed_call
             recording.end_call(call, depth)
 
@@ -249,42 +217,30 @@ class _PassWatcher(Watcher):
     def _recording(self) -> "Recording | None":
         """Return the recording of this thread. If there is none, the open recordings note that they missed a pass."""
         recording = recording_here()
-        if recording is None and threading.get_ident() not in _recordings_by_thread and not is_engine_thread():
-            for other in tuple(_open_recordings):
+        if recording is None and threading.get_ident() not in recordings_by_thread and not is_engine_thread():
+            for other in tuple(open_recordings):
                 other.missed_passes = True
         return recording
 
     def returning(self, observed_pass: _ObservedPass, result: Any) -> Any:
         """Record that the pass has run; the result of ``autograd.grad`` is ``result``."""
-        if observed_pass is not None and observed_pass[0] in _open_recordings:
+        if observed_pass is not None and observed_pass[0] in open_recordings:
             recording, running_pass = observed_pass
             recording.passes.pass_returned(running_pass, result)
         return result
 
     def fail(self, observed_pass: _ObservedPass, error: BaseException) -> None:
         """Record that the pass has raised."""
-        if observed_pass is not None and observed_pass[0] in _open_recordings:
+        if observed_pass is not None and observed_pass[0] in open_recordings:
             recording, running_pass = observed_pass
             recording.passes.pass_raised(running_pass, error)
 
     def leave(self, observed_pass: _ObservedPass) -> None:
         """End the pass."""
-        if observed_pass is not None and observed_pass[0] in _open_recordings:
+        if observed_pass is not None and observed_pass[0] in open_recordings:
             recording, running_pass = observed_pass
             recording.passes.end(running_pass)
             recording.stop_if_needed()
-
-
-def recording_before_pass() -> "Recording | None":
-    """Return the recording that follows the calling thread before a pass, if it records the next pass."""
-    recording = recording_here()
-    return recording if recording is not None and recording.sampler.is_recording() else None
-
-
-def recording_after_pass() -> "Recording | None":
-    """Return the recording that follows the calling thread after a pass, if it recorded that pass."""
-    recording = recording_here()
-    return recording if recording is not None and recording.sampler.was_recorded() else None
 
 
 # -- compiled regions, inside which nothing is observed
@@ -308,7 +264,7 @@ def _observing_compile(compile_: Callable[..., Any], active: ActiveFlag) -> Call
     def observed_compile(*arguments: Any, **options: Any) -> Any:
         result = compile_(*arguments, **options)
         with state_lock:
-            if active.on and _open_recordings:
+            if active.on and open_recordings:
                 _watch_dynamo()  # ``torch.compile`` may just have loaded dynamo
         return result
 
@@ -361,7 +317,7 @@ def _switch_region(region: RegionSwitch) -> None:
     if not region.name:
         _leave_region(thread)
         return
-    recording = _recordings_by_thread.get(thread)
+    recording = recordings_by_thread.get(thread)
     with state_lock:
         _open_regions.setdefault(thread, []).append(_OpenRegion(recording, region.is_eager))
     if region.is_eager:
@@ -371,7 +327,7 @@ def _switch_region(region: RegionSwitch) -> None:
     with state_lock:
         # The compiler reads the code of what it compiles, and recompiles where that has changed.
         _restore_instrumented()
-        for other in _open_recordings - {recording, *(one.recording for one in _open_regions[thread])}:
+        for other in open_recordings - {recording, *(one.recording for one in _open_regions[thread])}:
             other.session.notes.say("compiled.elsewhere")
     if recording is not None:
         if recording.sampler.is_recording():
@@ -396,10 +352,28 @@ def _leave_region(thread: int) -> None:
 # -- profilers that follow each Python call: a frame of ours would be an event before any code of ours could prevent it
 
 
+def _follows_python_calls() -> bool:
+    """Return whether a profiler of torch's follows each Python call of this thread."""
+    return type(sys.getprofile()).__name__ == PYTHON_TRACER
+
+
+def _observing_profiler(start: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
+    """Observe what torch calls before a profiler starts, when it does not profile: what runs here is in no profile."""
+
+    @wraps(start)
+    def observed_start() -> None:
+        settings: Any = sys._getframe(1).f_locals.get("self")
+        if active.on and getattr(settings, "with_stack", False):
+            _end_before_profile()
+        start()
+
+    return observed_start
+
+
 def _end_before_profile() -> None:
     """End all recordings before such a profiler starts; a call or pass that is running is recorded no further."""
     with Uninterrupted():
-        for recording in tuple(_open_recordings):
+        for recording in tuple(open_recordings):
             recording.session.note_unobserved(Note.of("profiled"))
             stop_observing(recording)
 
@@ -407,13 +381,11 @@ def _end_before_profile() -> None:
 _INSTRUMENTED = (
     Instrumented(call_module, _CallWatcher()),
     Instrumented(run_engine, _PassWatcher()),
-    Instrumented(begin_saving, SavingWatcher(_open_recordings)),
-    Instrumented(remove_handle, RemovalWatcher(_open_recordings)),
-    Instrumented(swap_tensors, SwapWatcher(_open_recordings)),
-    *(
-        Instrumented(function, ClipWatcher(name, recording_after_pass))
-        for name, function in (("clip_grad_norm_", clip_norm), ("clip_grad_value_", clip_value))
-    ),
+    Instrumented(begin_saving, SavingWatcher()),
+    Instrumented(remove_handle, RemovalWatcher()),
+    Instrumented(swap_tensors, SwapWatcher()),
+    Instrumented(clip_norm, ClipWatcher("clip_grad_norm_")),
+    Instrumented(clip_value, ClipWatcher("clip_grad_value_")),
 )
 """Functions that are observed in their own frame.
 
@@ -436,9 +408,9 @@ _NOTIFYING: tuple[tuple[Any, str, Here, Notify], ...] = (
 """Owner and name of each function that notifies a recording after a call: which recording, and what it tells it."""
 _REPLACEMENTS: tuple[Replacement, ...] = (
     *(Replacement(owner, name, make_notifier(here, notify)) for owner, name, here, notify in _NOTIFYING),
-    Replacement(profiler, PROFILER_STARTS, observe_profiler(_end_before_profile)),
-    Replacement(RemovableHandle, "__init__", observe_handles(recording_here)),
-    Replacement(NODE_REGISTRATION, "_register_hook", observe_node_hooks(recording_here)),
+    Replacement(profiler, PROFILER_STARTS, _observing_profiler),
+    Replacement(RemovableHandle, "__init__", observe_handles),
+    Replacement(NODE_REGISTRATION, "_register_hook", observe_node_hooks),
     Replacement(Module, "__getstate__", leaving_observers_out(clean_module)),
     Replacement(RemovableHandle, "__getstate__", leaving_observers_out(clean_handle)),
     Replacement(torch_optimizer, GLOBAL_STEP_HOOKS["step_pre_hook"], lambda *_: _global_pre_hooks),

@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from typing import Any
 
+from hookviz.support.groups import group
 from hookviz.support.messages import _
 from hookviz.trace import (
     FORWARD_HOOK_KINDS,
@@ -73,9 +74,7 @@ def _check_passes(trace: TraceData) -> Iterator[Place]:
 
 
 def _check_graph(trace: TraceData) -> Iterator[Place]:
-    next_nodes: dict[int, list[int]] = {}
-    for (start, _ignored), (end, _ignored) in trace.edges.items():
-        next_nodes.setdefault(start, []).append(end)
+    next_nodes = group((start, end) for (start, _ignored), (end, _ignored) in trace.edges.items())
     try:
         TopologicalSorter(next_nodes).prepare()
     except CycleError as error:

@@ -4,10 +4,8 @@ from hookviz.trace.hook_facts import FORWARD_HOOK_KINDS, HOOK_KINDS, MODULE_HOOK
 from hookviz.trace.hooks import Hook
 from hookviz.trace.notes import Note
 from hookviz.trace.rows import (
-    EFFECTS,
     GRAD_MODES,
     KINDS,
-    SUBJECTS,
     CallRow,
     HookPlace,
     HookRow,
@@ -39,14 +37,12 @@ from hookviz.trace.unfired_rows import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.values import Values
 
 __all__ = [
-    "EFFECTS",
     "FORWARD_HOOK_KINDS",
     "GRAD_MODES",
     "HOOK_KINDS",
     "KINDS",
     "MODULE_HOOK_KINDS",
     "STEP_HOOK_KINDS",
-    "SUBJECTS",
     "CallRow",
     "ClipRow",
     "CutKind",

@@ -14,20 +14,9 @@ Change = Callable[[Any, Any], Any]
 """A function that takes a cell, and what the changes of all cells share, and returns what replaces it, or ``LOST``."""
 Choice = Callable[[Any], Change | None]
 """A function that returns the change of what is declared so; None if that has none, though its parts may have some."""
-
-
 Numbers = Mapping[str, Mapping[int, int]]
 """For each table whose rows have new indexes: old index → new index; rows that are missing here are lost."""
-
-
-class _Lost:
-    """The type of ``LOST``."""
-
-    def __repr__(self) -> str:
-        return "LOST"
-
-
-LOST: Any = _Lost()
+LOST: Any = object()
 """What a change returns for a cell that refers to a lost row, or must not be shown.
 
 If the cell may be None, it is None then. If it is one of several in a tuple, list, set or dict of any length, these

@@ -1,31 +1,22 @@
 """Drop the oldest passes of a trace, so that a long recording does not grow without end."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterable, Iterator
+from typing import Any
 
-from hookviz.trace.cells import renumber_tables
+from hookviz.support.groups import group
+from hookviz.trace.cells import Numbers, renumber_tables
 from hookviz.trace.rows import StepRow
 from hookviz.trace.trace import TraceData
+from hookviz.trace.traversal import iter_enclosing_calls
 from hookviz.trace.values import as_tuple
 
-NumberMap = dict[int, int]
-"""Old index → new index; indexes that were dropped are missing."""
 
-
-class NewNumbers(NamedTuple):
-    """The new indexes of nodes, calls and hooks after passes were dropped."""
-
-    nodes: NumberMap
-    calls: NumberMap
-    hooks: NumberMap
-
-
-def drop_passes(trace: TraceData, count: int) -> NewNumbers:
+def drop_passes(trace: TraceData, count: int) -> Numbers:
     """Remove the first ``count`` passes from ``trace``, with all steps, nodes, values and hooks that only they need.
 
     The result is a trace whose recording began with the next pass: ``pass_id``, steps and nodes are counted from 0
     again, and ``trace.dropped`` grows by ``count``. Modules keep their indexes; ``trace.pass_numbers`` and
-    ``CallRow.number`` still count all passes and calls.
+    ``CallRow.number`` still count all passes and calls. Returns the new indexes.
     """
     numbers = _find_new_numbers(trace, count)
     # What a pass, node, call, hook or value has, and what it is, goes with it.
@@ -37,10 +28,10 @@ def drop_passes(trace: TraceData, count: int) -> NewNumbers:
     renumber_tables(trace, numbers)
     trace.lines = [row for row in trace.lines if row.pass_id is not None or row.call is not None]
     trace.dropped += count
-    return NewNumbers(numbers["ops"], numbers["calls"], numbers["hook_rows"])
+    return numbers
 
 
-def _find_new_numbers(trace: TraceData, count: int) -> dict[str, NumberMap]:
+def _find_new_numbers(trace: TraceData, count: int) -> Numbers:
     """Return the new indexes of what is left of each table without the first ``count`` passes."""
     rows, tensors, saved = (_after(table, count) for table in (trace.rows, trace.tensors, trace.saved))
     trace.owners = _reassign_leaves(trace, rows)
@@ -69,16 +60,14 @@ def _after(rows: Iterable[Any], count: int) -> list[Any]:
     return [row for row in rows if row.pass_id >= count]
 
 
-def _number_anew(indexes: Iterable[Any]) -> NumberMap:
+def _number_anew(indexes: Iterable[Any]) -> dict[int, int]:
     """Number the remaining ``indexes`` from 0 on, in order; None is ignored."""
     return {old: new for new, old in enumerate(sorted(i for i in indexes if i is not None))}
 
 
 def _find_reachable_nodes(trace: TraceData, starts: Iterable[int | None]) -> set[int]:
     """Return ``starts`` and all nodes that can be reached from them; None is ignored."""
-    next_nodes: dict[int, list[int]] = {}
-    for (start, _), (end, _) in trace.edges.items():
-        next_nodes.setdefault(start, []).append(end)
+    next_nodes = group((start, end) for (start, _), (end, _) in trace.edges.items())
     reached: set[int] = set()
     queue = list(starts)
     while queue:
@@ -102,18 +91,10 @@ def _reassign_leaves(trace: TraceData, rows: list[StepRow]) -> dict[int, int]:
     return owners
 
 
-def _find_needed_calls(trace: TraceData, rows: list[StepRow], nodes: NumberMap) -> set[int]:
+def _find_needed_calls(trace: TraceData, rows: list[StepRow], nodes: Container[int]) -> set[int]:
     """Return the calls of the steps ``rows``, the calls that made ``nodes``, and all calls around these."""
-    needed: set[int] = set()
-    queue = [row.call for row in rows] + [call for node, call in trace.owners.items() if node in nodes]
-    while queue:
-        call = queue.pop()
-        if call is not None and call not in needed:
-            needed.add(call)
-            parent = trace.calls[call].parent
-            if parent is not None:
-                queue.append(parent)
-    return needed
+    needed = {row.call for row in rows} | {call for node, call in trace.owners.items() if node in nodes}
+    return {outer for call in needed for outer in iter_enclosing_calls(trace, call)}
 
 
 def _iter_value_indexes(row: StepRow) -> Iterator[int | None]:

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hookviz.support.groups import group
 from hookviz.support.held_values import HeldValue
 from hookviz.support.messages import N_, _
 from hookviz.support.source_code import Source, describe_place
@@ -116,16 +117,13 @@ class HookLabels:
     """Finds what the label of a hook says beside its name."""
 
     def __init__(self, hooks: Iterable[LabelledHook]) -> None:
-        self._held: dict[Hashable, list[dict[str, str]]] = {}
-        """Function → what the hooks with this function hold."""
         self._sources: dict[Hashable, set[tuple[str | None, int | None]]] = {}
         """Label and owner → the places of the functions that share them."""
         self._shown: dict[Hashable, list[str]] = {}
         """Function → the variables whose values tell its hooks apart."""
         every = list(hooks)
-        for hook in every:
-            if hook.held:
-                self._held.setdefault(_function_of(hook.source), []).append(dict(hook.held))
+        self._held = group((_function_of(hook.source), dict(hook.held)) for hook in every if hook.held)
+        """Function → what the hooks with this function hold."""
         for hook in every:
             self._sources.setdefault(self._label(hook), set()).add((hook.source.file, hook.source.line))
 

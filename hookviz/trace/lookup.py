@@ -3,9 +3,11 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
+from hookviz.support.groups import group
 from hookviz.trace.columns import HookKey
 from hookviz.trace.hook_facts import MODULE_HOOK_KINDS
 from hookviz.trace.rows import HookPlace, HookRow, SavedRow, ScaleRow, StepRow, TensorRow
@@ -14,8 +16,6 @@ from hookviz.trace.training_rows import UpdateRow
 from hookviz.trace.unfired_rows import identity_of
 from hookviz.trace.value_rows import get_stored_rows
 
-Key = TypeVar("Key")
-Item = TypeVar("Item")
 TableSizes = tuple[int, ...]
 _FREQUENT = frozenset({"seed", "arrive", "compute", "accumulate", "returned", "call", "forward"})
 """The kinds of most steps: of nodes, gradients and module calls."""
@@ -71,7 +71,12 @@ class Lookup:
     @cached_property
     def _gradients(self) -> dict[str, list[tuple[int, int]]]:
         """Name of a leaf → the steps that wrote to its ``.grad``, and its value after each."""
-        return _list_written(self._rows, self.leaf_names)
+        names = self.leaf_names
+        return group(
+            (names[row.node], (step, row.after))
+            for step, row in enumerate(self._rows)
+            if row.kind == "accumulate" and row.node in names and isinstance(row.after, int)
+        )
 
     def find_gradient_before(self, names: Sequence[str], step: int) -> int | None:
         """Return the last value that a pass left in the ``.grad`` of a leaf, which has these names, before a step."""
@@ -90,7 +95,7 @@ class Lookup:
     @cached_property
     def next_nodes(self) -> dict[int, list[tuple[int, int]]]:
         """Node → (slot, next node) for each of its edges."""
-        return _group((start, (slot, end)) for (start, slot), (end, _) in self._edges.items())
+        return group((start, (slot, end)) for (start, slot), (end, _) in self._edges.items())
 
     @cached_property
     def _edge_order(self) -> dict[int, int]:
@@ -106,18 +111,14 @@ class Lookup:
     @cached_property
     def outputs(self) -> dict[int, list[int]]:
         """Node → its outputs to which an edge leads, or at which a pass begins."""
-        index: dict[int, set[int]] = {}
-        roots = (root for roots_of_pass in self._roots for root in roots_of_pass)
-        for node_outputs in (self._edges.values(), roots):
-            for node, output in node_outputs:
-                index.setdefault(node, set()).add(output)
-        return {node: sorted(outputs) for node, outputs in index.items()}
+        index = group(chain(self._edges.values(), *self._roots))
+        return {node: sorted(set(outputs)) for node, outputs in index.items()}
 
     # -- passes
 
     @cached_property
     def _steps(self) -> dict[int, list[int]]:
-        return _group((row.pass_id, step) for step, row in enumerate(self._rows))
+        return group((row.pass_id, step) for step, row in enumerate(self._rows))
 
     @cached_property
     def passes(self) -> list[int]:
@@ -130,7 +131,7 @@ class Lookup:
 
     @cached_property
     def _tensors_at(self) -> dict[tuple[int, int], list[TensorRow]]:
-        return _group(((row.pass_id, row.node), row) for row in self._tensors)
+        return group(((row.pass_id, row.node), row) for row in self._tensors)
 
     def tensors(self, pass_id: int, node: int) -> list[TensorRow]:
         """Return the tensors of a node, as they were when a pass began."""
@@ -138,7 +139,7 @@ class Lookup:
 
     @cached_property
     def _tensors_of(self) -> dict[int, list[TensorRow]]:
-        return _group((row.node, row) for row in self._tensors)
+        return group((row.node, row) for row in self._tensors)
 
     def tensors_before(self, pass_id: int, node: int) -> list[TensorRow]:
         """Return the tensors of a node in earlier passes, the latest pass last."""
@@ -147,7 +148,7 @@ class Lookup:
 
     @cached_property
     def _saved_at(self) -> dict[tuple[int, int], list[SavedRow]]:
-        return _group(((row.pass_id, row.node), row) for row in self._saved)
+        return group(((row.pass_id, row.node), row) for row in self._saved)
 
     def saved(self, pass_id: int, node: int) -> list[SavedRow]:
         """Return what a node had saved for its formula when a pass began."""
@@ -160,7 +161,7 @@ class Lookup:
 
     @cached_property
     def _scales_of(self) -> dict[int, list[ScaleRow]]:
-        return _group((row.pass_id, row) for row in self._scales)
+        return group((row.pass_id, row) for row in self._scales)
 
     def scales(self, pass_id: int) -> list[ScaleRow]:
         """Return the scales by which a GradScaler multiplied the gradients of a pass."""
@@ -170,9 +171,7 @@ class Lookup:
     def _steps_by_kind(self) -> dict[str, list[int]]:
         """Kind → its steps, without the frequent kinds: most rows need no call of ours."""
         stored = enumerate(get_stored_rows(self._rows, 0))
-        return _group(
-            (row.kind, step) for step, row in stored if row.__class__ is StepRow and row.kind not in _FREQUENT
-        )
+        return group((row.kind, step) for step, row in stored if row.__class__ is StepRow and row.kind not in _FREQUENT)
 
     def steps_of_kinds(self, *kinds: str) -> list[int]:
         """Return the steps of some kinds, in order; the frequent kinds are not in this index."""
@@ -182,7 +181,7 @@ class Lookup:
     @cached_property
     def nodes_by_call(self) -> dict[int, list[int]]:
         """Module call → the nodes that it made itself, not those of module calls inside it."""
-        return _group((call, node) for node, call in self._owners.items())
+        return group((call, node) for node, call in self._owners.items())
 
     # -- hooks
 
@@ -200,15 +199,14 @@ class Lookup:
     @cached_property
     def fired_hooks(self) -> dict[tuple[int, int], list[int]]:
         """(pass, module call) → the hooks that ran or raised in it, each once."""
-        index: dict[tuple[int, int], dict[int, None]] = {}
-        for row in self._rows:
-            if row.hook is not None and row.call is not None:
-                index.setdefault((row.pass_id, row.call), {})[row.hook] = None
-        return {key: list(hooks) for key, hooks in index.items()}
+        index = group(
+            ((row.pass_id, row.call), row.hook) for row in self._rows if row.hook is not None and row.call is not None
+        )
+        return {key: list(dict.fromkeys(hooks)) for key, hooks in index.items()}
 
     @cached_property
     def _steps_with_hooks(self) -> dict[int, list[int]]:
-        return _group((row.pass_id, step) for step, row in enumerate(self._rows) if row.hook is not None)
+        return group((row.pass_id, step) for step, row in enumerate(self._rows) if row.hook is not None)
 
     def steps_with_hooks(self, pass_id: int) -> Sequence[int]:
         """Return the steps of a pass in which a hook ran or raised."""
@@ -237,28 +235,13 @@ class Lookup:
         return self._hooks[pass_id]
 
 
-def _group(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
-    """Map each key to what comes with it, in order."""
-    groups: dict[Key, list[Item]] = {}
-    for key, item in pairs:
-        groups.setdefault(key, []).append(item)
-    return groups
-
-
 def _group_hooks(rows: Sequence[HookRow], indexes: Sequence[int]) -> PassHooks:
     """Group the hooks ``indexes`` by node and by module, and find their places in their dicts."""
-    by_node: dict[int, list[int]] = {}
-    by_module: dict[int, list[int]] = {}
-    by_dict: dict[object, list[int]] = {}
-    for index in indexes:
-        row = rows[index]
-        if row.node is not None:
-            by_node.setdefault(row.node, []).append(index)
-        elif row.module is not None:
-            by_module.setdefault(row.module, []).append(index)
-        by_dict.setdefault(row.dict, []).append(index)
+    chosen = [(index, rows[index]) for index in indexes]
+    by_node = group((row.node, index) for index, row in chosen if row.node is not None)
+    by_module = group((row.module, index) for index, row in chosen if row.node is None and row.module is not None)
     places: dict[int, HookPlace] = {}
-    for hooks in by_dict.values():
+    for hooks in group((row.dict, index) for index, row in chosen).values():
         places.update((index, HookPlace(position, len(hooks))) for position, index in enumerate(hooks))
     return PassHooks(by_node, by_module, places)
 
@@ -271,13 +254,3 @@ def _find_hook_around(rows: Sequence[StepRow], step: int) -> int | None:
     # A pass that goes on after the step was running during it.
     is_around = row.hook is not None and row.node is not None and row.pass_id == rows[step].pass_id
     return following if is_around else None
-
-
-def _list_written(rows: Sequence[StepRow], names: Mapping[int, str]) -> dict[str, list[tuple[int, int]]]:
-    """Return the name of each leaf → the steps that wrote to its ``.grad``, and its value after each."""
-    found: dict[str, list[tuple[int, int]]] = {}
-    for step, row in enumerate(rows):
-        name = names.get(row.own_node) if row.kind == "accumulate" else None
-        if name is not None and isinstance(row.after, int):
-            found.setdefault(name, []).append((step, row.after))
-    return found

@@ -66,12 +66,10 @@ HookFlag = Annotated[str, OneOf(("with_kwargs", "always_call", "global"))]
 
 Effect = Literal["kept", "edited", "replaced", "ran"]
 """What a hook did to its input; ``ran`` if that is not checked."""
-EFFECTS: tuple[Effect, ...] = get_args(Effect)
 
 Subject = Literal["gradient", "grad_output", "data", "settings"]
 """What a hook had its effect on: the gradient that it received (for a module hook: its grad_input), the grad_output of
 a module, the numbers of the tensor itself, or the settings of an optimizer."""
-SUBJECTS: tuple[Subject, ...] = get_args(Subject)
 
 Synchroniser = Literal["ddp", "fsdp"]
 """What combined a gradient with those of the other ranks."""

@@ -283,17 +283,14 @@ def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _say_call(step: Step, parts: dict[str, str | None]) -> str:
-    is_recomputed = step.row.call is not None and step.trace.calls[step.row.call].recomputed
-    text = SENTENCES["call.recomputed" if is_recomputed else "call"]
+    text = SENTENCES["call.recomputed" if step.trace.calls[step.row.own_call].recomputed else "call"]
     return join_sentences([_(text).format(**parts), *_say_cut(step)])
 
 
 def _say_cut(step: Step) -> Iterator[str]:
     """Say from which calls the input of a call was cut off, unless the call around it was given the same."""
     calls = step.trace.calls
-    if step.row.call is None:
-        return
-    row = calls[step.row.call]
+    row = calls[step.row.own_call]
     outer = () if row.parent is None else calls[row.parent].cut_from
     sources = [step.trace.call(call) for call in row.cut_from if call not in outer]
     if sources:

@@ -1,6 +1,5 @@
 """A measured tensor, and how its numbers are written as text."""
 
-import cmath
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -199,7 +198,7 @@ def get_norm_nan_inf(value: tuple[Any, ...]) -> tuple[float, int, int]:
     finite_norm = None if numbers is None else _compute_finite_norm(numbers)
     if finite_norm is not None:
         return finite_norm, 0, 0
-    _ignored, _ignored, _ignored, norm, nan, inf, _ignored = Value(*value).statistics
+    norm, nan, inf = (value[4] or Value(*value).statistics)[3:6]
     return float(norm), norm != norm if nan is None else nan, norm == math.inf if inf is None else inf
 
 
@@ -210,11 +209,8 @@ def holds_nonfinite(value: ValueRow) -> bool:
     >>> [holds_nonfinite(Value.of(torch.full((size,), math.inf)).row) for size in (1, 100)]
     [True, True]
     """
-    numbers, statistics = value[3], value[4]
-    if statistics is None:
-        return numbers is not None and not all(map(cmath.isfinite, flatten_numbers(numbers)))
-    norm, nan, inf = statistics[3:6]  # a count that was not read follows from the norm
-    return bool(norm != norm if nan is None else nan) or bool(norm == math.inf if inf is None else inf)
+    _norm, nan, inf = get_norm_nan_inf(value)
+    return bool(nan or inf)
 
 
 def format_number(x: complex, digits: int = 6) -> str:

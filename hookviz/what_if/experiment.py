@@ -44,10 +44,8 @@ class WhatIf(Displayable):
         """Argument that has a slider → the smallest and the largest number."""
         self.values = dict(values)
         """Argument of the function → the number with which the passes were recorded."""
-        self.notes: list[str] = []
+        self.notes: list[str]
         """Sentences about what the switches cannot show, and why."""
-        self._hook_ids: list[HookId] = []
-        self._runs: dict[OffHooks, RecordedRun] = {}
         self.before: dict[OffHooks, RecordedRun] = {}
         """The hooks that are off → the run of that pass before the last change."""
         self._hook_ids, self._runs, self.notes = self._record_restoring_rng(self.values)
@@ -182,7 +180,7 @@ class WhatIf(Displayable):
         for index, (off, run) in enumerate(self._runs.items()):
             compared_with = len(self._runs) + index if shows_earlier else 0 if off else None
             texts, labels = self._variant_texts(off), self._labels(off)
-            yield Variant(run.trace, *texts, compared_with, run.hooks, off_hooks=labels)
+            yield Variant(run.trace, *texts, _(_SWITCHED_OFF), compared_with, run.hooks, off_hooks=labels)
         for run in self.before.values() if shows_earlier else ():
             yield Variant(run.trace, _("Before the change"), "", _(_SWITCHED_OFF), None, run.hooks, is_shown=False)
 
@@ -195,20 +193,16 @@ class WhatIf(Displayable):
             for hook in (hooks[index] for index in sorted(off))
         ]
 
-    def _variant_texts(self, off: OffHooks) -> tuple[str, str, str]:
-        """The texts of a variant: its name, why it lacks a step of another one, and the label of its off hooks."""
+    def _variant_texts(self, off: OffHooks) -> tuple[str, str]:
+        """The texts of a variant: its name, and why it lacks a step of another one."""
+        if off:
+            name, absent = _("Without {hooks}"), _("This step does not happen without {hooks}.")
+        elif self.hooks:
+            name, absent = _("With every hook on"), _("This step does not happen with every hook on.")
+        else:
+            name, absent = _("After the change"), _("This step does not happen after the change.")
         labels = join_list(self._labels(off))
-        if not off:
-            if self.hooks:
-                name, absent = _("With every hook on"), _("This step does not happen with every hook on.")
-            else:
-                name, absent = _("After the change"), _("This step does not happen after the change.")
-            return name, absent, _(_SWITCHED_OFF)
-        return (
-            _("Without {hooks}").format(hooks=labels),
-            _("This step does not happen without {hooks}.").format(hooks=labels),
-            _(_SWITCHED_OFF),
-        )
+        return name.format(hooks=labels), absent.format(hooks=labels)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.values.items())

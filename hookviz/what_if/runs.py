@@ -10,8 +10,9 @@ import torch
 
 from hookviz.recorder.exception_tracker import exception_text
 from hookviz.recorder.options import RecordOptions
-from hookviz.recorder.record_entry import begin, end, new_recording
+from hookviz.recorder.record_entry import new_recording
 from hookviz.recorder.recording import Recording
+from hookviz.recorder.torch_patches import start_observing, stop_observing
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.trace import Note, TraceData
 from hookviz.what_if.switches import HookId, Switches
@@ -42,7 +43,7 @@ def run_once(function: Callable[..., Any], given: Mapping[str, float], off: Coll
     exception: Exception | None = None
     # Not a ``with``: an interrupt may come between the end of its block and the first line of ``__exit__``.
     try:
-        begin(recording)
+        start_observing(recording)
         switches.replace()
         try:
             function(**given)
@@ -67,23 +68,12 @@ def _restore_torch(recording: Recording, switches: Switches) -> None:
     """Restore torch's functions and remove the hooks of a run. Calling it twice is safe."""
     with Uninterrupted():
         switches.restore()
-        end(recording)
+        stop_observing(recording)
         switches.clear()
 
 
 def fixed_rng() -> Callable[[], None]:
-    """Return a function that restores the current state of the random number generators."""
-    states = _rng_states()
-
-    def restore_rng() -> None:
-        for set_state, state in states:
-            set_state(state)
-
-    return restore_rng
-
-
-def _rng_states() -> list[tuple[Callable[[Any], Any], Any]]:
-    """Pairs (function that sets a state, current state) of the random number generators in use."""
+    """Return a function that restores the current state of the random number generators in use."""
     states: list[tuple[Callable[[Any], Any], Any]] = [
         (random.setstate, random.getstate()),
         (torch.random.set_rng_state, torch.random.get_rng_state()),
@@ -93,4 +83,9 @@ def _rng_states() -> list[tuple[Callable[[Any], Any], Any]]:
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         states.append((numpy.random.set_state, numpy.random.get_state()))
-    return states
+
+    def restore_rng() -> None:
+        for set_state, state in states:
+            set_state(state)
+
+    return restore_rng

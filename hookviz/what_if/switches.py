@@ -4,7 +4,7 @@ import sys
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator
-from functools import wraps
+from functools import partial, wraps
 from types import FrameType
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch.utils.hooks import RemovableHandle
 
 from hookviz.autograd.torch_internals import NODE_REGISTRATION
 from hookviz.recorder.hook_observer import Observer
+from hookviz.recorder.torch.function_replacement import ActiveFlag, Replacement
 from hookviz.recorder.torch.unwrapped_hooks import unwrap_hook
 from hookviz.support.interpreter import Uninterrupted
 from hookviz.support.source_code import describe_function
@@ -52,23 +53,21 @@ class Switches:
         self._occurrences: Counter[HookId] = Counter()
         self._multi_grad_ids: dict[int, tuple[Any, HookId]] = {}
         """``id`` of the state that the parts of a multi-grad hook share → the state and the hook id."""
-        self._replaced: list[tuple[Any, str, Any, Any]] = []
-        """(owner, name, replacement, original), in the order in which they were replaced."""
+        self._replaced: list[Replacement] = []
+        """In the order in which they were installed."""
 
     def replace(self) -> None:
         """Replace torch's registration functions. Call it while recording: ours then wrap those of the recording."""
         with Uninterrupted():
-            for owner, name, ours in _replacements(self):
-                self._replaced.append((owner, name, ours, vars(owner)[name]))
-                setattr(owner, name, ours)
+            for replacement in _replacements(self):
+                self._replaced.append(replacement)
+                replacement.install()
 
     def restore(self) -> None:
         """Restore torch's functions, except where user code has replaced ours. Calling it twice is safe."""
         with Uninterrupted():
             while self._replaced:
-                owner, name, ours, theirs = self._replaced.pop()
-                if vars(owner).get(name) is ours:
-                    setattr(owner, name, theirs)
+                self._replaced.pop().restore()
 
     def can_switch(self, hook: Any) -> bool:
         """Whether a registration can be switched: of a user's hook, in our thread, while functions are replaced."""
@@ -119,17 +118,16 @@ def _user_lines() -> tuple[tuple[str, int], ...]:
     return tuple(lines)
 
 
-def _replacements(switches: Switches) -> Iterator[tuple[Any, str, Any]]:
-    """Yield (owner, name, replacement) for each of torch's registration functions."""
+def _replacements(switches: Switches) -> Iterator[Replacement]:
+    """Yield the replacement of each of torch's registration functions."""
     for owners, position in ((_METHODS, 1), (_FUNCTIONS, 0)):
         for owner, name in owners:
-            yield owner, name, _switchable_registration(switches, name, vars(owner)[name], position)
-    register = NODE_REGISTRATION._register_hook
-    yield NODE_REGISTRATION, "_register_hook", staticmethod(_switchable_node_registration(switches, register))
+            yield Replacement(owner, name, partial(_switchable_registration, switches, name, position))
+    yield Replacement(NODE_REGISTRATION, "_register_hook", partial(_switchable_node_registration, switches))
 
 
 def _switchable_registration(
-    switches: Switches, name: str, register: Callable[..., Any], position: int
+    switches: Switches, name: str, position: int, register: Callable[..., Any], _active: ActiveFlag
 ) -> Callable[..., Any]:
     """Wrap a registration function; its argument at ``position`` is the hook."""
 
@@ -143,7 +141,7 @@ def _switchable_registration(
     return registered
 
 
-def _switchable_node_registration(switches: Switches, register: Callable[..., Any]) -> Callable[..., Any]:
+def _switchable_node_registration(switches: Switches, register: Callable[..., Any], _active: ActiveFlag) -> Any:
     """Wrap the registration on nodes: it takes the dict of a node, or None, and returns (dict, handle)."""
 
     def registered(hooks: Any, hook: Any) -> Any:
@@ -159,7 +157,7 @@ def _switchable_node_registration(switches: Switches, register: Callable[..., An
         handle = switches.register_unless_off("register_node_hook", hook, register_on_node)
         return OrderedDict() if result is None else result, handle
 
-    return registered
+    return staticmethod(registered)
 
 
 def _is_user_hook(hook: Any) -> bool:

@@ -47,7 +47,7 @@ def count_kinds(trace: hv.Trace, kind: str) -> int:
 
 
 def make_recorder(*steps: int, log_norms: bool = False) -> StepRecorder:
-    return StepRecorder(ChosenSteps(steps, None), log_norms)
+    return StepRecorder(steps, None, log_norms)
 
 
 def test_chosen_steps_are_recorded_without_what_runs_between_them_and_their_norms_are_logged(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_every_third_step_is_recorded_also_if_training_resumes_and_the_last_trac
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training_recorder, "MAX_TRACES", 1)
-    recorder = StepRecorder(ChosenSteps(None, 3), log_norms=False)
+    recorder = StepRecorder(None, 3, log_norms=False)
     loop = Loop(recorder, tmp_path)
     loop.done = 4
     loop.train(6)

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import torch
@@ -66,10 +66,6 @@ def _sum_of_repeats(x: torch.Tensor, repeats: Sequence[int], shape: Sequence[int
     padded = (1,) * (len(repeats) - len(original)) + original
     pairs = [n for pair in zip(repeats, padded, strict=True) for n in pair]
     return x.reshape(pairs).sum(list(range(0, len(pairs), 2))).reshape(original) if pairs else x
-
-
-def _narrow(x: torch.Tensor, dim: int, start: int, length: int) -> torch.Tensor:
-    return x.narrow(dim, start, length)
 
 
 def _select_backward(x: torch.Tensor, shape: Sequence[int], dim: int, index: int) -> torch.Tensor:
@@ -142,10 +138,6 @@ def _cat(grads: Sequence[BoundedValue | None], dim: int, sizes: Any, shape: Sequ
     return BoundedValue(torch.cat(tensors, dim))
 
 
-def _add_up(terms: Sequence[BoundedValue]) -> BoundedValue:
-    return reduce(operator.add, terms)
-
-
 def _outer(a: Any, b: Any) -> BoundedValue:
     value = torch.outer(a.tensor, b.tensor)
     return BoundedValue(value, rounding_error(value))
@@ -162,7 +154,7 @@ _REARRANGING: dict[str, Callable[..., torch.Tensor]] = {
     "expand": _expand,
     "pad": _pad,
     "select": torch.select,
-    "narrow": _narrow,
+    "narrow": torch.narrow,
     "scatter": _scatter,
     "select_backward": _select_backward,
     "slice_backward": _slice_backward,
@@ -189,6 +181,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "clamp": _clamp,
     "stack": _stack,
     "cat": _cat,
-    "add_up": _add_up,
+    "add_up": partial(reduce, operator.add),
 }
 """Name in formulas → function."""

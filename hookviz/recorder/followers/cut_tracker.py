@@ -28,7 +28,6 @@ from hookviz.recorder.followers.ops import (
     NUMBER_OPS,
     OpCode,
     OpMode,
-    base_of,
     find_mode,
     has_history,
     insert_mode,
@@ -226,7 +225,7 @@ class CutTracker(Follower):
                 continue
             cut = self._cut_at(op, tensor, any_grad) if op.sources else 0
             self.marks.put_on_tensor(tensor, op.cuts | cut)
-            base = base_of(tensor) if tensor is op.target else None
+            base = tensor._base if tensor is op.target else None
             if base is not None and op.cuts | cut:
                 self.marks.put_on_tensor(base, self.marks.cuts_of_tensor(base) | op.cuts | cut)
 

@@ -9,14 +9,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from hookviz.autograd.tensor_statistics import measure_or_defer
-from hookviz.autograd.torch_internals import (
-    FSDP,
-    FSDP_PARAM_GROUPS,
-    FULLY_SHARD,
-    UNSHARDED_PARAMETER,
-    read_grad,
-)
+from hookviz.autograd.tensor_statistics import append_value
+from hookviz.autograd.torch_internals import FSDP, FSDP_PARAM_GROUPS, FULLY_SHARD, UNSHARDED_PARAMETER, read_grad
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session, is_outermost
@@ -103,9 +97,8 @@ class RankTracker(Follower):
         self._leaves.clear()
 
     def _log(self, joined: JoinedGradient, node: int, local: Any) -> None:
-        values, pass_id = self.trace.values, self.trace.rows[-1].pass_id
-        values.append(measure_or_defer(joined.after, self.trace.statistics))
-        row = StepRow(pass_id, "synchronise", node, 0, before=local, after=len(values) - 1)
+        after = append_value(self.trace.values, joined.after, self.trace.statistics)
+        row = StepRow(self.trace.rows[-1].pass_id, "synchronise", node, 0, before=local, after=after)
         self.trace.rows.append(row._replace(synchroniser=joined.synchroniser, ranks=joined.ranks))
 
     def close(self) -> None:

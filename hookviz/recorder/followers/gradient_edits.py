@@ -4,18 +4,19 @@ Gradients that were changed are noticed, and calls of torch's functions that cli
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.identity_map import IdentityMap
-from hookviz.autograd.tensor_statistics import can_be_read, measure_or_defer
+from hookviz.autograd.tensor_statistics import append_value, can_be_read, measure_or_defer
 from hookviz.autograd.tensor_types import is_tensor
 from hookviz.autograd.torch_internals import read_grad
 from hookviz.autograd.variable_names import find_code_place
 from hookviz.recorder.follower import Follower
+from hookviz.recorder.open_recordings import recording_after_pass
 from hookviz.recorder.torch.compiled_regions import is_compiling
 from hookviz.recorder.torch.instrumentation import Watcher
 from hookviz.trace import ClipRow, TraceData
@@ -60,8 +61,7 @@ class GradientEdits(Follower):
         for _count, index in zip(range(MAX_EDITS), changed, strict=False):
             grad = read_grad(parameters[index])
             assert grad is not None
-            self.trace.values.append(measure_or_defer(grad, self.trace.statistics))
-            yield index, len(self.trace.values) - 1
+            yield index, append_value(self.trace.values, grad, self.trace.statistics)
 
     def note_used(self, parameters: Iterable[torch.Tensor]) -> None:
         """Note the gradients of these parameters as those that a step has used: they are no news for the next one."""
@@ -105,8 +105,8 @@ class Given(NamedTuple):
 class ClipWatcher(Watcher):
     """Notifies the recording of a thread of each call of a function that clips gradients."""
 
-    def __init__(self, name: str, here: Callable[[], Any]) -> None:
-        self.name, self._here = name, here
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def enter(self, _: Any, limit: Any, *__: Any) -> list[Any]:
         """Begin a call; return a list of the limit, for what the call returns."""
@@ -123,7 +123,7 @@ class ClipWatcher(Watcher):
 
     def leave(self, call: list[Any]) -> None:
         """Notify the recording of a call that ended well."""
-        recording = self._here() if call and not is_compiling() else None
+        recording = recording_after_pass() if call and not is_compiling() else None
         if recording is not None:
             given = _read_given(sys._getframe(1).f_locals)
             recording.guard(recording.edits.add_clip, self.name, call[0], *(call[1:] or [None]), given)

@@ -22,6 +22,7 @@ from hookviz.recorder.followers.parameter_ledger import ParameterLedger
 from hookviz.recorder.modules.call_tracker import CallTracker
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.hook_dicts import user_hook_entries
+from hookviz.support.groups import group
 from hookviz.trace import HOOK_KINDS, MODULE_HOOK_KINDS, STEP_HOOK_KINDS, HookIdentity, HookRow, identity_of
 from hookviz.trace.hook_facts import ON_TENSOR_KINDS
 from hookviz.trace.value_rows import get_stored_rows
@@ -54,10 +55,7 @@ class HookFirings:
         self._add({row.hook for row in get_stored_rows(self.trace.rows, 0) if type(row) is not tuple})
         self.fired |= self.session.unseen_firings
         self._note_graphs()
-        self._modules = {}
-        for key, module in self.fired:
-            if module is not None:
-                self._modules.setdefault(key, []).append(module)
+        self._modules = group((key, module) for key, module in self.fired if module is not None)
 
     def passes_dropped(self, count: int) -> int:
         """Note what fired in the first ``count`` passes, which are about to be dropped; return their steps."""

@@ -97,11 +97,6 @@ def is_in_place(function: Callable[..., Any], name: str) -> bool:
     return name.endswith("_") or getattr(function, "__name__", "") == "__set__"
 
 
-def base_of(tensor: torch.Tensor) -> torch.Tensor | None:
-    """Return the tensor of which ``tensor`` is a view; None if it is none."""
-    return tensor._base
-
-
 def has_history(tensor: torch.Tensor) -> bool:
     """Whether a gradient can go through ``tensor``.
 

@@ -14,7 +14,7 @@ from hookviz.autograd.graph_snapshot import GraphSnapshot, add_hook_row
 from hookviz.autograd.identity_map import IdentityMap
 from hookviz.autograd.tensor_statistics import can_be_read, hidden_from_tools
 from hookviz.autograd.tensor_types import is_tensor
-from hookviz.autograd.torch_internals import profile_step, read_grad
+from hookviz.autograd.torch_internals import OPTIMIZER_HOOKS, profile_step, read_grad
 from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import fingerprint_of
 from hookviz.recorder.follower import Follower, Followers
@@ -26,9 +26,11 @@ from hookviz.recorder.followers.training_tracker import (
     TrainingTracker,
     copy_parameters,
     describe_optimizer,
+    list_parameters,
     measure_moves,
 )
 from hookviz.recorder.modules.arguments import object_row
+from hookviz.recorder.open_recordings import optimizer_tracker_here
 from hookviz.recorder.session import Session
 from hookviz.trace import HookPlace, StepKind, StepRow
 
@@ -224,7 +226,7 @@ def _snapshot_optimizer(optimizer: Optimizer, args: Any, kwargs: Any) -> tuple[A
     A write through ``.data`` leaves the version as it is. So the last item holds the numbers themselves, or None if
     there are too many.
     """
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    parameters = list_parameters(optimizer)
     gradients = [read_grad(parameter) for parameter in parameters]
     tensors = [*parameters, *(grad for grad in gradients if grad is not None)]
     marks = [
@@ -263,14 +265,12 @@ class ObservedStepHooks(UserDict[Any, Hook]):
     the usual error, and steps of other threads never see it half changed.
     """
 
-    def __init__(
-        self, kind: str, hooks: Any, tracker_here: Callable[[], OptimizerTracker | None], *, shared: bool
-    ) -> None:
-        self.data, self.kind, self.shared, self.tracker_here = hooks, kind, shared, tracker_here
+    def __init__(self, kind: str, hooks: Any, *, shared: bool) -> None:
+        self.data, self.kind, self.shared = hooks, kind, shared
 
     def values(self) -> Any:
         """Return the hooks; in an observed step, with an observer before and after each."""
-        tracker = self.tracker_here() if is_called_by_step() else None
+        tracker = optimizer_tracker_here() if is_called_by_step() else None
         if tracker is None:
             return self.data.values()
         # C functions iterate over the dict, so that no frame of ours gets into a traceback.
@@ -303,20 +303,20 @@ class _StepHookWatcher:
 class StepHooksDescriptor:
     """A descriptor on the Optimizer class for the attribute that holds an optimizer's own step hooks."""
 
-    def __init__(self, name: str, kind: str, tracker_here: Callable[[], OptimizerTracker | None]) -> None:
-        self.name, self.kind, self.tracker_here = name, kind, tracker_here
+    def __init__(self, kind: str) -> None:
+        self.name, self.kind = OPTIMIZER_HOOKS[kind], kind
 
     def __get__(self, optimizer: Optimizer | None, owner: type) -> Any:
         """Return the hook dict; to torch in a recorded step, return it with observers between the hooks."""
         hooks = None if optimizer is None else vars(optimizer).get(self.name)
         if hooks is None or optimizer is None:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
-        tracker = self.tracker_here() if is_called_by_step() else None
+        tracker = optimizer_tracker_here() if is_called_by_step() else None
         if tracker is None:
             return hooks
         reached = tracker.begin if self.kind == "step_pre_hook" else tracker.step_done
         tracker.session.guard(reached, optimizer)
-        return ObservedStepHooks(self.kind, hooks, self.tracker_here, shared=False)
+        return ObservedStepHooks(self.kind, hooks, shared=False)
 
     def __set__(self, optimizer: Optimizer, hooks: Any) -> None:
         vars(optimizer)[self.name] = hooks

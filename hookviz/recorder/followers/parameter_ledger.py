@@ -16,6 +16,7 @@ from hookviz.autograd.torch_internals import next_sequence_number, read_grad
 from hookviz.recorder.follower import Follower, PassStart
 from hookviz.recorder.followers.cut_tracker import CutTracker
 from hookviz.recorder.modules.call_tracker import CallTracker
+from hookviz.support.groups import group
 from hookviz.support.user_objects import is_of
 from hookviz.trace import MissingRow, TraceData
 
@@ -161,10 +162,8 @@ class ParameterLedger(Follower):
         """
         if not (self.trace.roots and self._are_wanted) or self.calls.followed.are_part:
             return
-        called: dict[tuple[int, str], list[ParameterEntry]] = {}
-        for entry in self._entries.values():
-            if entry.module is not None:
-                called.setdefault((entry.module, entry.name), []).append(entry)
+        known_entries = self._entries.values()
+        called = group(((entry.module, entry.name), entry) for entry in known_entries if entry.module is not None)
         for (module, _name), entries in sorted(called.items(), key=lambda item: item[0][0]):
             # Several parameters took turns there, as in functional_call: one with a gradient speaks for all.
             if len(entries) == 1 or not any(entry.passes or _is_filled(entry) for entry in entries):

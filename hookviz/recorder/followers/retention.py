@@ -6,7 +6,8 @@ from hookviz.recorder.follower import Follower
 from hookviz.recorder.notes import warn_user
 from hookviz.recorder.session import Session, is_outermost
 from hookviz.support.interpreter import Uninterrupted
-from hookviz.trace.dropped_passes import NewNumbers, drop_passes
+from hookviz.trace.cells import Numbers
+from hookviz.trace.dropped_passes import drop_passes
 from hookviz.trace.notes import Note
 
 MANY_STEPS = 20_000
@@ -24,7 +25,7 @@ class Retention(Follower):
         keep: int | None,
         is_idle: Callable[[], bool],
         on_drop: Callable[[int], None],
-        on_renumber: Callable[[NewNumbers], None],
+        on_renumber: Callable[[Numbers], None],
     ) -> None:
         self.trace, self.keep, self.notes = session.trace, keep, session.notes
         self._is_idle, self._on_drop, self._on_renumber = is_idle, on_drop, on_renumber

@@ -133,11 +133,8 @@ class TroubleFile:
                 self.write(_("{error} ended the recording.").format(error=text))
 
     def _save(self) -> None:
-        """Write the page or the saved trace."""
-        with (
-            DisableTorchFunction(),
-            hidden_from_tools(),
-        ):  # torch computes formulas, which the user's tools must not see
+        """Write the page or the saved trace; torch computes formulas for it, which the user's tools must not see."""
+        with DisableTorchFunction(), hidden_from_tools():
             if self.path.suffix.lower() == ".html":
                 self.trace.to_html(self.path, self.title)
             else:

@@ -18,9 +18,7 @@ from hookviz.recorder.followers.hook_owners import HookOwner, ModuleOwner, Optim
 from hookviz.recorder.followers.older_hooks import OlderHooks, OwnedDict
 from hookviz.recorder.followers.optimizer_steps import OptimizerTracker
 from hookviz.recorder.passes.pass_tracker import PassTracker
-from hookviz.recorder.torch.hook_dicts import (
-    user_hook_entries,
-)
+from hookviz.recorder.torch.hook_dicts import user_hook_entries
 from hookviz.support.user_objects import is_of
 from hookviz.trace import HookIdentity, UnfiredRow, identity_of
 from hookviz.trace.traversal import list_outer_paths
@@ -45,15 +43,12 @@ class UnfiredHooks(Follower):
         self.session, self.trace, self.calls, self.optimizers = passes.session, passes.trace, passes.calls, optimizers
         self.numbering, self.ledger, self.parameters = passes.numbering, ledger, ledger.parameters
         self.firings, self._names = ledger.firings, names
-        self._used_prefixes: dict[str, tuple[int, bool]] = {}
-        """Path → the most passes of a parameter below it, and whether their graph is older than the recording."""
 
     def close(self) -> None:
         """Write a row for each hook that did not fire."""
         if not self.ledger.dates.has_hooks:
             return
         self.firings.note_all()
-        self._used_prefixes = self._collect_uses()
         found = variable_names.interesting_variables(variable_names.caller_frame())
         variables = {**self._names, **found, **self._names}  # the user's names come first
         older = OlderHooks(self.calls.modules, self.parameters, variables, self._is_needed)
@@ -175,7 +170,9 @@ class UnfiredHooks(Follower):
                 inner.setdefault(path, row.name)
         return inner
 
-    def _collect_uses(self) -> dict[str, tuple[int, bool]]:
+    @cached_property
+    def _used_prefixes(self) -> dict[str, tuple[int, bool]]:
+        """Path → the most passes of a parameter below it, and whether their graph is older than the recording."""
         found: dict[str, tuple[int, bool]] = {}
         for name, passes in self.parameters.used.items():
             for path in list_outer_paths(name):

@@ -130,11 +130,8 @@ def _open_dataclass(item: Any, kind: type[Any]) -> list[tuple[str, Any]]:
     return [(f".{field.name}", read_attribute(item, field.name, _COMPUTED)) for field in dataclasses.fields(kind)]
 
 
-class _Computed:
-    """Stands for a field that only code of the user's can read."""
-
-
-_COMPUTED = _Computed()
+_COMPUTED = object()
+"""Stands for a field that only code of the user's can read."""
 
 
 def _key_text(key: Any) -> str:
@@ -150,7 +147,7 @@ def object_row(item: Any) -> ValueRow:
     kind = type(item)
     if kind is _More:
         return ((), kind.__name__, "", None, None, Note.of("value.more", count=int(item)))
-    if kind is _Computed:
+    if item is _COMPUTED:
         return ((), "", "", None, None, Note.of("value.computed"))
     if kind in (tuple, list, dict):
         text = "…" if item else repr(item)

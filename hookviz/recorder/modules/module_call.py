@@ -4,6 +4,7 @@ The hooks on the graph of a pass have their classes in ``hookviz.recorder.passes
 """
 
 import sys
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -12,7 +13,7 @@ import torch
 
 from hookviz.autograd.torch_internals import StopRecomputation
 from hookviz.recorder.exception_tracker import describe_exception, exception_text
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, Observer
 from hookviz.recorder.modules.arguments import ArgumentProbe, PytreeLeaf, labelled_arguments, labelled_leaves
 from hookviz.recorder.modules.graph_owners import ModuleOutputs
 from hookviz.recorder.modules.module_hooks import ModuleHooksObserver, ModuleObserverRegistry
@@ -199,14 +200,9 @@ class ModuleCall:
 
     def _unfinished_dicts(self) -> list[tuple[HookDictObserver, HookIteration[PytreeLeaf], list[tuple[Any, Hook]]]]:
         """Return the dicts that torch is iterating over, each with its remaining hooks, the innermost first."""
-        unfinished = []
-        for dict_observer, iteration in reversed(self.running.items()):
-            remaining = [
-                entry for entry in iteration.hooks[iteration.position + 1 :] if not dict_observer.is_observer(entry[1])
-            ]
-            if remaining:
-                unfinished.append((dict_observer, iteration, remaining))
-        return unfinished
+        running = reversed(self.running.items())
+        unfinished = [(dict_observer, iteration, iteration.remaining) for dict_observer, iteration in running]
+        return [one for one in unfinished if one[-1]]
 
     def _log_hook(
         self,
@@ -216,7 +212,7 @@ class ModuleCall:
         after: list[PytreeLeaf],
         effect: str,
     ) -> None:
-        keys = [key for key, hook in iteration.hooks if not dict_observer.is_observer(hook)]
+        keys = [key for key, hook in iteration.hooks if not isinstance(hook, Observer)]
         place, hook = HookPlace(keys.index(entry[0]), len(keys)), self.log.hook_number(dict_observer, entry, self.index)
         kind = cast(StepKind, dict_observer.kind)  # the step of a hook has the kind of the hook
         before = iteration.last
@@ -228,12 +224,8 @@ class ModuleCall:
 
 def _was_raised_through(error: BaseException, hook: Hook) -> bool:
     """Return whether an exception passed through the code of ``hook``."""
-    code, traceback = getattr(hook, "__code__", None), error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code is code:
-            return True
-        traceback = traceback.tb_next
-    return False
+    code = getattr(hook, "__code__", None)
+    return any(frame.f_code is code for frame, _line in traceback.walk_tb(error.__traceback__))
 
 
 def _keep_identity(before: PytreeLeaf, after: PytreeLeaf) -> PytreeLeaf:

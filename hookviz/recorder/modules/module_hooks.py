@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from hookviz.autograd.torch_internals import ForwardHooks, forward_hooks
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, release_observers
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, Observer, release_observers
 from hookviz.recorder.session import Session
 from hookviz.recorder.torch.compiled_regions import runs_eagerly
 from hookviz.support.interpreter import Uninterrupted, thread_switching_paused
@@ -56,7 +56,7 @@ class ModuleHooksObserver(HookDictObserver):
             super().install()
         # The observer before an always-called hook is always called, too.
         for observer, hook in pairwise(list(self.dict)):
-            if self.always_called and hook in self.always_called and self.is_observer(self.dict[observer]):
+            if self.always_called and hook in self.always_called and isinstance(self.dict[observer], Observer):
                 self.always_called[observer] = True
         self.trim_end()
 
@@ -70,7 +70,7 @@ class ModuleHooksObserver(HookDictObserver):
 
     def trim_end(self) -> None:
         """Remove observers after the last of the user's hooks, if none may stand there."""
-        while self.must_end_with_hook() and self.is_observer(self.dict[key := next(reversed(self.dict))]):
+        while self.must_end_with_hook() and isinstance(self.dict[key := next(reversed(self.dict))], Observer):
             del self.dict[key]
             for flags in (self.with_kwargs, self.always_called):
                 if flags:

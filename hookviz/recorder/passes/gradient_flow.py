@@ -12,14 +12,7 @@ import torch
 from hookviz.autograd.graph_snapshot import GraphSnapshot
 from hookviz.autograd.tensor_types import has_few_numbers
 from hookviz.autograd.torch_internals import read_grad
-from hookviz.recorder.fingerprint import (
-    Fingerprint,
-    Gradients,
-    SentGradient,
-    fingerprint_of,
-    value_numbers,
-    value_of,
-)
+from hookviz.recorder.fingerprint import Fingerprint, Gradients, SentGradient, fingerprint_of, value_numbers, value_of
 from hookviz.recorder.passes.gradient_probe import GradientProbe
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData
 from hookviz.trace.compact_rows import StepRows
@@ -66,10 +59,6 @@ class InPlaceEdits:
         return self._parts.pop(place, None)
 
 
-def _ignore(*_ignored: Any) -> None:
-    """Listen to nothing."""
-
-
 Parts = tuple[tuple[int | None, int, int | None], ...]
 
 
@@ -109,7 +98,7 @@ class GradientFlow:
         self._grad_before: dict[int, int | None] = {}
         """Leaf → the value of its ``.grad`` before accumulation."""
         self.edits = InPlaceEdits()
-        self.on_accumulate: Callable[[int, torch.Tensor | None, torch.Tensor], None] = _ignore
+        self.on_accumulate: Callable[[int, torch.Tensor | None, torch.Tensor], None]
         """What is told that a ``.grad`` was written: the step, the gradient if known, the leaf."""
         self._computing: int | None = None
         """The node that is computing now, as far as an observer in front of it shows."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from hookviz.autograd.graph_snapshot import add_hook_row
 from hookviz.autograd.torch_internals import current_task
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookListObserver
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, HookListObserver, Observer
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.torch.unwrapped_hooks import UnwrappedHook, tensor_index, unwrap_hook
 from hookviz.trace import MODULE_HOOK_KINDS, HookPlace, NodeOutput, TraceData
@@ -78,20 +78,23 @@ class HookRegistry:
             self.pass_id, kind, module, function, self._count_same_before(dict_observer, key, function)
         )
 
-    def find_place(self, dict_observer: HookDictObserver, hooks: list[Entry], entry: Entry) -> HookPlace:
+    def find_place(self, hooks: list[Entry], entry: Entry) -> HookPlace:
         """Return the position of a hook among the hooks of its kind that torch is calling."""
         kind = self.unwrap(entry[1]).kind
-        peers = [
-            other for other in hooks if not dict_observer.is_observer(other[1]) and self.unwrap(other[1]).kind == kind
-        ]
+        peers = [other for other in hooks if not isinstance(other[1], Observer) and self.unwrap(other[1]).kind == kind]
         return HookPlace(peers.index(entry), len(peers))
 
-    def find_culprit(self, dict_observer: HookDictObserver, entry: Entry) -> tuple[int | None, int | None]:
-        """Return the hook to blame and its call, if torch raised while ``entry`` ran or refused its result.
+    def find_culprit(
+        self, dict_observer: HookDictObserver, iteration: HookIteration[Any]
+    ) -> tuple[int | None, int | None]:
+        """Return the hook to blame and its call, if torch raised while it called these hooks or refused a result.
 
-        If ``entry`` is torch's own hook for a module, the culprit is the last of the module's hooks that replaced
+        If it was calling its own hook for a module, the culprit is the last of the module's hooks that replaced
         something.
         """
+        entry = next(iter(iteration.remaining), None)
+        if entry is None:
+            return None, None
         if not self.unwrap(entry[1]).calls_others:
             hook = self.hook_number(dict_observer, entry)
             return hook, self.call_number(dict_observer, entry)

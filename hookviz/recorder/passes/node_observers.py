@@ -26,14 +26,8 @@ class ProbeResult(Exception):
         """The hooks of this kind on the node."""
 
 
-class _Probe:
-    """A hook that is never registered: trying to do so shows the hooks of a node."""
-
-    def __call__(self, *_: Any) -> None:
-        """Never called."""
-
-
-PROBE = _Probe()
+def probe(*_: Any) -> None:
+    """Stand for a hook that is never registered, nor called: trying to register it shows the hooks of a node."""
 
 
 class NodeObserver(Observer):
@@ -182,7 +176,7 @@ def _nodes_running_user_code(snapshot: GraphSnapshot) -> set[int]:
 def _has_hooks_in_front(node: Node) -> bool:
     """Return whether the user's hooks stand in front of ``node``, whenever they were registered."""
     try:
-        node.register_prehook(PROBE)
+        node.register_prehook(probe)
     except ProbeResult as result:
         return bool(user_hook_entries(result.hooks))
     return True

@@ -110,12 +110,6 @@ class ObserverRegistry:
         """Return whether there are observers in the dict ``hooks``."""
         return id(hooks) in self._observers_by_dict
 
-    def node_hook_added(self, hooks: Any) -> None:
-        """Handle a hook that was added to a node's dict which holds at most the common observer."""
-        with Uninterrupted():
-            for running_pass in self.session.passes:
-                running_pass.node_observers.hook_registered(running_pass, hooks)
-
     def reinstall(self, hooks: Any) -> None:
         """Reinstall the observers in a dict that got a hook. Iterations that are running are not affected."""
         with Uninterrupted():
@@ -150,7 +144,7 @@ class LateHooks:
             place = running_pass.snapshot.place_of_tensor(tensor)
             if place is not None:
                 self.registry.observe(running_pass, kind, hooks, *place)
-                running_pass.node_observers.observe_all_nodes(running_pass)
+                running_pass.observe_all_nodes()
 
     def node_hook_added(self, hooks: Any) -> None:
         """Track a hook that was added to a node's dict, and reinstall the observers in it if there are any.
@@ -161,8 +155,10 @@ class LateHooks:
         self._node_dicts[id(hooks)] = weakref.ref(hooks)
         if self.registry.is_observed(hooks):
             self.registry.reinstall(hooks)
-        else:
-            self.registry.node_hook_added(hooks)
+            return
+        with Uninterrupted():
+            for running_pass in self.passes:
+                running_pass.node_observers.hook_registered(running_pass, hooks)
 
     def has_unknown_node_hooks(self, hook_dicts: Iterable[Any]) -> bool:
         """Return whether a node got hooks that are not among ``hook_dicts``, the dicts behind the nodes of a graph."""
@@ -190,7 +186,3 @@ class LateHooks:
         tensor_dicts = self.dicts.get(tensor.grad_fn) or ()
         if all(reference() is not hooks for _, reference in tensor_dicts):
             self.dicts.put(tensor.grad_fn, (*tensor_dicts, (tensor.output_nr, weakref.ref(hooks))))
-
-    def close(self) -> None:
-        """Forget all nodes."""
-        self.dicts.clear()

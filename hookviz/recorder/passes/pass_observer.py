@@ -9,13 +9,14 @@ from hookviz.autograd.node_numbering import NodeNumbers
 from hookviz.autograd.torch_internals import current_task
 from hookviz.recorder.exception_tracker import describe_exception
 from hookviz.recorder.fingerprint import Fingerprint, Gradients, single_or_tuple, value_of
-from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration, Observer
+from hookviz.recorder.hook_observer import Hook, HookDictObserver, HookIteration
 from hookviz.recorder.modules.graph_owners import GraphOwners
 from hookviz.recorder.passes.gradient_flow import GradientFlow
 from hookviz.recorder.passes.gradient_probe import MultiGradInputs
 from hookviz.recorder.passes.hook_kinds import HOOKS_OF_KIND, Change
 from hookviz.recorder.passes.hook_registry import HookRegistry
 from hookviz.recorder.torch.unwrapped_hooks import collected_gradients
+from hookviz.support.groups import group
 from hookviz.support.interpreter import SharedSwitch
 from hookviz.trace import NodeOutput, StepKind, StepRow, TraceData, identity_of
 
@@ -104,7 +105,7 @@ class PassObserver(GradientFlow):
             dict_observer.node,
             dict_observer.output,
             hook=hook,
-            place=self.hooks.find_place(dict_observer, iteration.hooks, entry),
+            place=self.hooks.find_place(iteration.hooks, entry),
             before=single_or_tuple(change.before),
             after=single_or_tuple(change.after),
             effect=change.effect,
@@ -136,10 +137,7 @@ class PassObserver(GradientFlow):
         fields = describe_exception(error)
         if self.running:
             dict_observer, iteration = list(self.running.items())[-1]
-            remaining = [
-                entry for entry in iteration.hooks[iteration.position + 1 :] if not isinstance(entry[1], Observer)
-            ]
-            hook, call = self.hooks.find_culprit(dict_observer, remaining[0]) if remaining else (None, None)
+            hook, call = self.hooks.find_culprit(dict_observer, iteration)
             self._log("exception", dict_observer.node, dict_observer.output, hook=hook, call=call, **fields)
         elif self._refused_hook is not None:
             row = self.trace.hook_rows[self._refused_hook]
@@ -151,9 +149,7 @@ class PassObserver(GradientFlow):
     def note_unreported_failure(self) -> None:
         """Note which hooks were running when the pass raised an exception that has its step elsewhere."""
         for dict_observer, iteration in self.running.items():
-            rest = iteration.hooks[iteration.position + 1 :]
-            entry = next((entry for entry in rest if not isinstance(entry[1], Observer)), None)
-            hook, call = (None, None) if entry is None else self.hooks.find_culprit(dict_observer, entry)
+            hook, call = self.hooks.find_culprit(dict_observer, iteration)
             if hook is not None:
                 dict_observer.session.unseen_firings.add(identity_of(self.trace.hook_rows[hook]))
                 self._blame(hook, call)
@@ -232,11 +228,9 @@ def next_node(
 def _nodes_leading_to(snapshot: GraphSnapshot, targets: Sequence[NodeOutput]) -> set[int]:
     """Return the nodes from which a path leads to one of ``targets``."""
     target_nodes = {node for node, _ in targets}
-    predecessors: dict[int, list[int]] = {}
-    for node, edges in snapshot.out_edges.items():
-        for place in edges:
-            if place is not None:
-                predecessors.setdefault(place[0], []).append(node)
+    predecessors = group(
+        (place[0], node) for node, edges in snapshot.out_edges.items() for place in edges if place is not None
+    )
     leading: set[int] = set()
     queue = [node for target in target_nodes for node in predecessors.get(target, ())]
     while queue:

@@ -139,7 +139,7 @@ class PassTracker:
         self.session.attempt(self.saved_tensors.capture, snapshot)
         self.owners.write_owners(snapshot)
         self._observe_hooks(running_pass)
-        self.session.passes.add(running_pass)
+        self.session.passes.append(running_pass)
         self.session.passes.nodes_got_hooks = False
         running_pass.inputs = [snapshot.place_of_input(target) for target in inputs]
         if running_pass.inputs:
@@ -208,7 +208,8 @@ class PassTracker:
             self.observers.release(running_pass)
             running_pass.snapshot.release()
             running_pass.resume()
-            self.session.passes.remove(running_pass)
+            if running_pass in self.session.passes:
+                self.session.passes.remove(running_pass)
         self.session.guard(self._after_pass, running_pass.snapshot)
 
     def _after_pass(self, snapshot: GraphSnapshot) -> None:
@@ -233,4 +234,4 @@ class PassTracker:
         """End the passes that still run, and remove all marks from nodes."""
         for running_pass in reversed(list(self.session.passes)):
             self.end(running_pass)
-        self.late_hooks.close()
+        self.late_hooks.dicts.clear()

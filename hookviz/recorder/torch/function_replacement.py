@@ -45,7 +45,7 @@ class Replacement:
     def install(self) -> None:
         """Replace the current attribute."""
         attribute = self._standing_attribute()
-        if attribute is not self._original and not self.is_ours(attribute):
+        if attribute is not self._original and attribute is not self._replacement:
             self._original, self._active = attribute, ActiveFlag()
             self._replacement = self._make(getattr(self.owner, self.name, None), self._active)
         self._active.on = True
@@ -54,16 +54,12 @@ class Replacement:
     def restore(self) -> None:
         """Restore the original attribute, unless somebody has replaced ours."""
         self._active.on = False
-        if not self.is_ours(self._standing_attribute()):
+        if self._standing_attribute() is not self._replacement:
             return
         if self._original is _ABSENT:
             delattr(self.owner, self.name)
         else:
             setattr(self.owner, self.name, self._original)
-
-    def is_ours(self, attribute: Any) -> bool:
-        """Return whether ``attribute`` is our replacement."""
-        return attribute is self._replacement
 
     def _standing_attribute(self) -> Any:
         return vars(self.owner).get(self.name, _ABSENT)

@@ -1,11 +1,11 @@
-"""What stands in for functions of torch during a recording: it tells of hooks and profilers, and hides observers."""
+"""What stands in for functions of torch during a recording: it tells of hooks, and hides observers."""
 
 import copy
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.amp.grad_scaler import GradScaler
@@ -13,57 +13,48 @@ from torch.nn.modules.module import Module
 from torch.optim import Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from hookviz.autograd.torch_internals import PYTHON_TRACER, TENSOR_HOOKS
+from hookviz.autograd.torch_internals import TENSOR_HOOKS
 from hookviz.recorder.hook_observer import Observer
-from hookviz.recorder.passes.node_observers import PROBE, ProbeResult
-from hookviz.recorder.torch.function_replacement import ActiveFlag, Here
+from hookviz.recorder.open_recordings import recording_here
+from hookviz.recorder.passes.node_observers import ProbeResult, probe
+from hookviz.recorder.torch.function_replacement import ActiveFlag
 
 if TYPE_CHECKING:
     from hookviz.recorder.recording import Recording
 
-Observing: TypeAlias = Callable[[Callable[..., Any], ActiveFlag], Any]
-"""Makes the replacement of a function of torch's."""
-
-
 # -- a hook is registered on a tensor, a node or a module
 
 
-def observe_handles(here: Here) -> Observing:
+def observe_handles(initialize: Callable[..., None], active: ActiveFlag) -> Callable[..., None]:
     """Observe the method that makes the handle of a new hook. It also runs in every call with full backward hooks."""
 
-    def make(initialize: Callable[..., None], active: ActiveFlag) -> Callable[..., None]:
-        @wraps(initialize)
-        def make_handle(self: RemovableHandle, *arguments: Any, **options: Any) -> None:
-            initialize(self, *arguments, **options)
-            recording = here() if active.on else None
-            if recording is not None:
-                recording.hook_ledger.registered(self, sys._getframe(1))
+    @wraps(initialize)
+    def make_handle(self: RemovableHandle, *arguments: Any, **options: Any) -> None:
+        initialize(self, *arguments, **options)
+        recording = recording_here() if active.on else None
+        if recording is not None:
+            recording.hook_ledger.registered(self, sys._getframe(1))
 
-        return make_handle
-
-    return make
+    return make_handle
 
 
-def observe_node_hooks(here: Here) -> Observing:
+def observe_node_hooks(register: Callable[..., Any], active: ActiveFlag) -> Any:
     """Observe the function that puts a hook into the dict of a node, and let observers of ours in without a handle."""
 
-    def make(register: Callable[..., Any], active: ActiveFlag) -> Any:
-        def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
-            if hook is PROBE:
-                raise ProbeResult(backward_hooks)
-            if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
-                hooks = OrderedDict() if backward_hooks is None else backward_hooks
-                hooks[hook] = hook
-                return hooks, hooks
-            hooks, handle = register(backward_hooks, hook)
-            recording = here() if active.on else None
-            if recording is not None:
-                recording.passes.late_hooks.node_hook_added(hooks)
-            return hooks, handle
+    def register_node_hook(backward_hooks: Any, hook: Callable[..., Any]) -> Any:
+        if hook is probe:
+            raise ProbeResult(backward_hooks)
+        if isinstance(hook, Observer):  # without a handle it uses up no hook id, so the user's hooks get theirs
+            hooks = OrderedDict() if backward_hooks is None else backward_hooks
+            hooks[hook] = hook
+            return hooks, hooks
+        hooks, handle = register(backward_hooks, hook)
+        recording = recording_here() if active.on else None
+        if recording is not None:
+            recording.passes.late_hooks.node_hook_added(hooks)
+        return hooks, handle
 
-        return staticmethod(register_node_hook)
-
-    return make
+    return staticmethod(register_node_hook)
 
 
 # -- after a call of a function of torch: each gets the recording, the result of the call, and its arguments
@@ -110,30 +101,6 @@ def gradients_unscaled(recording: "Recording", _result: None, scaler: GradScaler
 def scale_updated(recording: "Recording", _result: None, scaler: GradScaler, *_scale: Any) -> None:
     """Notify a recording of a scaler that may have another scale now."""
     recording.scales.scale_updated(scaler)
-
-
-# -- a profiler of torch's follows each Python call, as ``torch.profiler.profile(with_stack=True)`` does
-
-
-def follows_python_calls() -> bool:
-    """Return whether a profiler of torch's follows each Python call of this thread."""
-    return type(sys.getprofile()).__name__ == PYTHON_TRACER
-
-
-def observe_profiler(starts: Callable[[], None]) -> Observing:
-    """Make torch call ``starts`` before such a profiler starts, when it does not profile: it is in no profile."""
-
-    def make(start: Callable[[], None], active: ActiveFlag) -> Callable[[], None]:
-        @wraps(start)
-        def observed_start() -> None:
-            settings: Any = sys._getframe(1).f_locals.get("self")
-            if active.on and getattr(settings, "with_stack", False):
-                starts()
-            start()
-
-        return observed_start
-
-    return make
 
 
 # -- copies and pickles are made while a module call runs: observers are kept out of them
