@@ -88,7 +88,8 @@ class UpdateRow(NamedTuple):
     taken_by: OptimizerIndex | None = None
     """The optimizer that took this step inside its own, as Lookahead does; None for most."""
     changed: tuple[ParameterIndex, ...] = ()
-    """The parameters without a gradient here and at the step before that something else changed in between."""
+    """The parameters that something else changed since the step before: of those without a gradient at both steps, and
+    of those that want one and are in no optimizer."""
 
 
 class GroupRow(NamedTuple):

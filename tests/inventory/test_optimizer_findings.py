@@ -107,6 +107,38 @@ def step_in_a_hook(parameters):
     for parameter in parameters:
         parameter.register_post_accumulate_grad_hook(step_now)
 """
+TIED = """
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.outer.weight = self.inner.weight
+
+    def forward(self, x):
+        return self.outer(torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=True))
+"""
+TIED_PARTS = {
+    "net": "Tied()",
+    "optimizer": "step_in_a_hook([*net.parameters()])",
+    "clear": "",
+    "loss": "net(torch.randn(6, 3).requires_grad_()).square().mean()",
+    "step": "",
+}
+ENSEMBLE = {
+    "setup": "models = [net, copy.deepcopy(net)]\n"
+    "weights, buffers = torch.func.stack_module_state(models)\n"
+    "base = copy.deepcopy(net)\n"
+    "call = torch.func.vmap(lambda *given: torch.func.functional_call(base, given[:2], given[2:]), (0, 0, None))",
+    "loss": "call(weights, buffers, torch.randn(6, 3)).square().mean()",
+}
+LARGE_MASTERS = {
+    "net": "nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))",
+    "setup": "masters = [parameter.detach().clone().requires_grad_() for parameter in net.parameters()]",
+    "optimizer": "Adam(masters, lr=0.1)",
+    "clear": "net.zero_grad()",
+    "loss": "net(torch.randn(6, 8)).square().mean()",
+    "graded": "for master, parameter in zip(masters, net.parameters()):\n    master.grad = parameter.grad.clone()",
+}
 SHIFTED = """
 class Shifted(nn.Module):
     def __init__(self):
@@ -241,6 +273,14 @@ FAULTS: dict[str, Fault] = {
         "*net.0.weight, net.1.weight*",
         severity="remark",
     ),
+    "step between the parts of a gradient": Fault(
+        write(
+            TIED + STEP_IN_A_HOOK.replace("optimizers[parameter].step()", "optimizers[parameter].step()  # here"),
+            **TIED_PARTS,
+        ),
+        "shared",
+        "*net.inner.weight, net.outer.weight. A backward pass ran inside another one*",
+    ),
     "detach": Fault(
         write(loss="net[2](net[1](net[0](torch.randn(6, 3))).detach()).mean()  # here"),
         "cut",
@@ -297,6 +337,15 @@ FAULTS: dict[str, Fault] = {
         write(SHIFTED, "Shifted()", optimizer="SGD(net.body.parameters(), lr=0.01)  # here"),
         "missing",
         "*Their gradients are computed.*",
+    ),
+    "models of an ensemble": Fault(
+        write(
+            **ENSEMBLE,
+            optimizer="SGD([parameter for model in models for parameter in model.parameters()], lr=0.1)",
+            step="optimizer.step()  # here",
+        ),
+        "unreached",
+        "optimizer took 3 steps, and none of what it holds had a gradient at any of them.",
     ),
     "forgotten model": Fault(
         write(
@@ -470,6 +519,10 @@ FAULTS: dict[str, Fault] = {
 }
 
 HEALTHY = {
+    "weights of an ensemble": write(**ENSEMBLE, optimizer="SGD(weights.values(), lr=0.1)"),
+    "checkpoint without a pass of its own": write(
+        TIED.replace("reentrant=True", "reentrant=False") + STEP_IN_A_HOOK, **TIED_PARTS
+    ),
     # frozen
     "frozen and thawed in another way": write(
         setup="net[0].requires_grad = False", first="net[0].requires_grad_(step > 0)"
@@ -630,6 +683,18 @@ def test_of_an_optimizer_that_is_older_than_the_recording_the_same_is_found() ->
                 optimizer.step()
         [finding] = trace.findings
         assert (finding.kind, finding.severity) == (kind, "error" if kind == "replaced" else "warning")
+
+
+@pytest.mark.parametrize("moved", ["parameter", "parameter.data"])
+def test_weights_that_the_program_itself_moves_are_in_no_optimizer_on_purpose(moved: str, tmp_path: Path) -> None:
+    """Of a weight with more than 64 numbers the recording has no numbers, and sees all the same that it moves."""
+    copying = (
+        f"with torch.no_grad():\n    [{moved}.copy_(master) for master, parameter in zip(masters, net.parameters())]"
+    )
+    trace = run(tmp_path / "program.py", write(**LARGE_MASTERS, after=copying))
+    assert list(trace.findings) == []
+    trace = run(tmp_path / "still.py", write(**LARGE_MASTERS))
+    assert [finding.kind for finding in trace.findings] == ["missing"]
 
 
 def test_an_optimizer_of_an_input_is_not_outdated() -> None:

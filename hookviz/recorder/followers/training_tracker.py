@@ -4,7 +4,8 @@ How far a step moves the parameters is measured, and which optimizers take no st
 """
 
 import weakref
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import isfinite
 from operator import is_
 from typing import Any, NamedTuple
@@ -131,7 +132,7 @@ class TrainingTracker(Follower):
         """What the last scan of the modules has found; a scan that finds the same has nothing to do."""
         self._norms: list[weakref.ref[Any]] = []
         self._left: dict[int, _Numbers] = {}
-        """Parameter → what a step left of it that had no gradient."""
+        """Parameter → what a step left of it that it did not move: one without a gradient, or in no optimizer."""
         self._was_frozen: set[int] = set()
         """The parameters that were seen not to require grad."""
 
@@ -165,9 +166,11 @@ class TrainingTracker(Follower):
         """Add a row for the step that is row ``step`` of the trace; ``taken_by`` is the optimizer around it."""
         number = self.trace.rows[step].optimizer
         assert number is not None
-        self._scan_modules()
+        known = self._scan_modules()
         parameters = list_parameters(optimizer)
         numbers = self._number_held(parameters, number)
+        still = {numbers[index]: (now, parameters[index]) for index, now in given.untouched.items()}
+        still |= {each: (_identify_numbers(free), free) for each, free in self._list_free(known)}
         row = UpdateRow(
             step,
             given.rates,
@@ -180,18 +183,27 @@ class TrainingTracker(Follower):
             tuple([(numbers[move.position], move.norm, move.group) for move in moves]),
             len(numbers),
             taken_by,
-            tuple(self._find_changed(parameters, numbers, given)),
+            tuple(self._find_changed(still)),
         )
         self.trace.updates.append(row)
         self._edits.note_used(parameters[index] for index, _value in given.regraded)
 
-    def _find_changed(self, parameters: Sequence[torch.Tensor], numbers: list[int], given: Given) -> Iterator[int]:
-        """Yield the parameters without a gradient that are not what the last step left, and note what this one left."""
-        for index, now in given.untouched.items():
-            number = numbers[index]
+    def _list_free(self, parameters: Iterable[torch.Tensor]) -> list[tuple[int, torch.Tensor]]:
+        """List the first parameters that want a gradient, and that no optimizer holds which has taken a step."""
+        numbered = ((self.number(parameter), parameter) for parameter in parameters if parameter.requires_grad)
+        free = ((number, one) for number, one in numbered if not self.trace.parameters[number].optimizers)
+        return list(islice(free, MAX_MOVES))
+
+    def _find_changed(self, still: Mapping[int, tuple[_Numbers, torch.Tensor]]) -> Iterator[int]:
+        """Yield the parameters that are not what the last step left, and note what this one left.
+
+        Args:
+            still: those that the step has nothing to move with; each with what it was before the step.
+        """
+        for number, (now, parameter) in still.items():
             if _have_changed(self._left.get(number, now), now):
                 yield number
-            self._left[number] = _identify_numbers(parameters[index])
+            self._left[number] = _identify_numbers(parameter)
 
     def list_held(self, optimizer: Optimizer) -> list[int]:
         """Return the indexes of the parameters that an optimizer holds, which has not taken a step."""
@@ -229,15 +241,15 @@ class TrainingTracker(Follower):
         self._numbers.forget(tensor)
         self._held_numbers.clear()
 
-    def _scan_modules(self) -> None:
-        """Update the rows of the parameters of all known modules, if any of these has changed since the last scan."""
+    def _scan_modules(self) -> list[torch.nn.Parameter]:
+        """Update the rows of the parameters of all known modules, if any has changed since the last scan; list them."""
         modules = list(self.modules.known_modules())
         parameters = module_tree.list_own_parameters([module for _, module in modules])
         marked = {name for name, module in modules if vars(module).get("requires_grad") is False}
         flags = [parameter.requires_grad for parameter in parameters]
         seen = [len(modules), len(self.trace.modules), *map(id, parameters), *flags, *sorted(marked)]
         if seen == self._seen:
-            return
+            return parameters
         self._seen = seen
         held = [(name, p, module) for name, module in modules for p in module_tree.own_parameters(module)]
         self._norms = [weakref.ref(module) for _, module in modules if issubclass(type(module), _NORMS)]
@@ -246,6 +258,7 @@ class TrainingTracker(Follower):
             is_called = self.modules.find_number(module) is not None
             self._note_place(f"{module_name}.{name}", parameter, is_called)
             self._note_mark(module_name, name, parameter, marked)
+        return parameters
 
     def _note_place(self, name: str, parameter: torch.Tensor, is_called: bool) -> None:
         """Update the row of a parameter that a module holds under ``name``."""

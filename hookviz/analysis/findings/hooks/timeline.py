@@ -278,6 +278,8 @@ def find_twin(timeline: Timeline, hook: UnfiredRow) -> Place | None:
     text = _("{other}, another {class}, was called (step {step}).")
     if more:
         text = _("{other}, another {class}, was called (step {step}), as {more} was.")
+    if hook.kind not in MODULE_HOOK_KINDS:  # the tensor may be gone from a module that is still the same
+        text = _("{other} is a {class} and was called (step {step}).")
     return Place(TWIN, join_sentences([text.format(**names), describe_copying(timeline.trace, hook.on, found)]), step)
 
 

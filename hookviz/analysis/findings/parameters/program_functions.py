@@ -116,30 +116,30 @@ class ProgramFunctions:
         for call in iter_nodes(parse_row(self._sources[source]), lines):
             function = self.find(ast.unparse(call.func)) if isinstance(call, ast.Call) else None
             if isinstance(call, ast.Call) and function is not None:
-                yield from ((function, name) for name, value in _list_given(function, call) if value == expression)
+                yield from ((function, name) for name, value in _pair_arguments(function, call) if value == expression)
 
     def list_values_of(self, site: Site, expression: str) -> set[str]:
         """List what an expression may stand for: of a parameter, what calls of the function around a line give it."""
         function, found = self.find_around(*site), set[str]()
-        if function is None or expression not in _list_parameters(function):
+        if function is None or expression not in _list_parameter_names(function):
             return {expression}
         for row in self._sources:
             for call in ast.walk(parse_row(row)):
                 if isinstance(call, ast.Call) and self.find_called(call) == function:
-                    found.update(value for name, value in _list_given(function, call) if name == expression)
+                    found.update(value for name, value in _pair_arguments(function, call) if name == expression)
         return found or {expression}
 
 
-def _list_parameters(function: Function) -> list[str]:
+def _list_parameter_names(function: Function) -> list[str]:
     """List the parameters of a function, of a method without ``self``."""
     names = [one.arg for one in function.node.args.args]
     return names[1:] if function.owner else names
 
 
-def _list_given(function: Function, call: ast.Call) -> list[tuple[str, str]]:
+def _pair_arguments(function: Function, call: ast.Call) -> list[tuple[str, str]]:
     """List the parameters of a function that a call names or fills in order, each with the code of what it is given."""
     pairs = [
-        *zip(_list_parameters(function), call.args, strict=False),
+        *zip(_list_parameter_names(function), call.args, strict=False),
         *((one.arg, one.value) for one in call.keywords),
     ]
     return [(name, ast.unparse(value)) for name, value in pairs if name is not None]

@@ -132,7 +132,7 @@ def find_idle_optimizers(facts: TrainingFacts) -> Iterator[Finding]:
     If a line that did not run calls the step, it may be left out on purpose, as in the first rounds.
     """
     for idle in list_idle_optimizers(facts):
-        if any(map(facts.moves.differs_between_passes, idle.cleared)):
+        if any(map(facts.moves.was_moved, idle.cleared)):
             continue
         text = _(
             "{optimizer} took no step, although {count} passes wrote gradients of {on}, which were cleared in between."

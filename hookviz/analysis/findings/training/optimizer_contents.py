@@ -115,7 +115,7 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
     """
     for root, untrained in _group_untrained(facts).items() if facts.updates else ():
         free = [number for number in untrained if not facts.parameters[number].optimizers]
-        numbers = [number for number in free if not facts.moves.differs_between_passes(number)]
+        numbers = _list_still(facts, free)
         if not numbers or _find_outdated(facts, root, untrained) is not None:
             continue
         text = _(
@@ -127,6 +127,13 @@ def find_missing(facts: TrainingFacts) -> Iterator[Finding]:
         sentence = text.format(on=facts.describe(numbers))
         finding = Finding(step, "missing", sentence, severity, _list_passes(facts, numbers))
         yield _add_forgetting(facts, finding, root, numbers)
+
+
+def _list_still(facts: TrainingFacts, numbers: list[int]) -> list[int]:
+    """List the parameters that nothing moves; what moves one is taken to move those of unknown numbers, too."""
+    if not any(map(facts.moves.was_moved, numbers)):
+        return numbers
+    return [number for number in numbers if facts.moves.stays_equal(number) and not facts.moves.was_moved(number)]
 
 
 def _add_forgetting(facts: TrainingFacts, finding: Finding, root: str, numbers: list[int]) -> Finding:
@@ -186,7 +193,7 @@ def _find_outdated(facts: TrainingFacts, model: str, untrained: list[int]) -> _O
 
     Nothing is outdated if something else moves the parameters.
     """
-    if any(map(facts.moves.differs_between_passes, untrained)):
+    if any(map(facts.moves.was_moved, untrained)):
         return None
     holders = _find_optimizers_of(facts, model)
     if holders:
@@ -314,19 +321,30 @@ def _list_passes(facts: TrainingFacts, numbers: list[int]) -> tuple[int, ...]:
 def find_uncalled(facts: TrainingFacts) -> Iterator[Finding]:
     """Find optimizers that took steps while none of their parameters had a gradient, or was in a called module.
 
-    It is a warning if a model with parameters of the same shapes got gradients, as a copy does.
+    It is a warning if a model with parameters of the same shapes got gradients, as a copy does, or if nothing is
+    trained: no other optimizer took a step, and no leaf is known to have moved.
     """
     outdated = _list_outdated(facts) if facts.updates else set()
     for optimizer, updates in facts.updates.items():
         numbers = facts.list_held(optimizer)
         if optimizer in outdated or len(updates) < 2 or not all(_is_idle(facts, number) for number in numbers):
             continue
-        if not numbers or not facts.find_written(updates[0].step, updates[-1].step):
+        written = chain.from_iterable(facts.written_of.values())
+        if not numbers or not any(updates[0].step < step < updates[-1].step for step in written):
             continue
         text = _("{optimizer} took {count} steps, and none of what it holds had a gradient at any of them.")
         sentence = text.format(optimizer=facts.describe_optimizers([optimizer]), count=f"{len(updates):,}")
-        finding = add_update_line(Finding(updates[-1].step, "unreached", sentence, "remark"), updates[-1])
+        severity = "remark" if len(facts.updates) > 1 or _has_leaf_moved(facts) else "warning"
+        finding = add_update_line(Finding(updates[-1].step, "unreached", sentence, severity), updates[-1])
         yield _add_twin(facts, finding, numbers)
+
+
+def _has_leaf_moved(facts: TrainingFacts) -> bool:
+    """Whether a leaf is known to have had other numbers in a pass than in the one before."""
+    for earlier, later in pairwise(facts.leaf_values.values()):
+        if any(None not in (later[leaf], earlier.get(leaf)) and later[leaf] != earlier[leaf] for leaf in later):
+            return True
+    return False
 
 
 def _is_idle(facts: TrainingFacts, number: int) -> bool:

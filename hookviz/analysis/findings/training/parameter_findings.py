@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 
 from hookviz.analysis.findings.finding import Certainty, Finding, put_line
 from hookviz.analysis.findings.hooks.program_text import find_hook_line
@@ -21,6 +22,7 @@ from hookviz.analysis.findings.training.program_calls import (
 )
 from hookviz.analysis.findings.training.training_facts import TrainingFacts
 from hookviz.support.messages import N_, _, join_first, join_list, join_sentences
+from hookviz.trace import UpdateRow
 from hookviz.trace.traversal import write_access
 from hookviz.trace.values import get_norm_nan_inf
 
@@ -156,18 +158,51 @@ def _explain_mark(mark: str) -> tuple[str, str]:
 
 
 def find_shared(facts: TrainingFacts) -> Iterator[Finding]:
-    """Find parameters that several modules hold, and that an optimizer trains."""
+    """Find parameters that several modules hold, and that an optimizer trains.
+
+    It is a warning if an optimizer took a step when only some of the uses had written their part of the gradient.
+    """
     numbers = [
         number
         for number, row in enumerate(facts.parameters)
         if row.held and len(row.names) > 1 and facts.has_stepped(row) and facts.accumulations(number)
     ]
-    if numbers:
-        first = facts.parameters[numbers[0]]
+    split = {number: row for number in numbers if (row := _find_step_between_parts(facts, number)) is not None}
+    whole = [number for number in numbers if number not in split]
+    if whole:
         text = _("One parameter has several names: {names}. Its gradient is the sum over all its uses.")
-        more = _("The same holds for {count} more.").format(count=len(numbers) - 1) if len(numbers) > 1 else ""
-        sentence = join_sentences([text.format(names=join_list(first.names)), more])
-        yield Finding(facts.accumulations(numbers[0])[0].step, "shared", sentence, "remark")
+        more = _("The same holds for {count} more.").format(count=len(whole) - 1) if len(whole) > 1 else ""
+        sentence = join_sentences([text.format(names=join_list(facts.parameters[whole[0]].names)), more])
+        yield Finding(facts.accumulations(whole[0])[0].step, "shared", sentence, "remark")
+    if split:
+        number, update = next(iter(split.items()))
+        text = _(
+            "One parameter has several names: {names}. A backward pass ran inside another one, as that of a reentrant "
+            "checkpoint does, and each wrote a part of its gradient; an optimizer took a step in between, with one of "
+            "them."
+        )
+        sentence = text.format(names=join_list(facts.parameters[number].names))
+        advice = _("Use checkpoint(..., use_reentrant=False), or take the step after backward().")
+        yield add_update_line(Finding(update.step, "shared", sentence, "warning", advice=advice), update)
+
+
+def _find_step_between_parts(facts: TrainingFacts, number: int) -> UpdateRow | None:
+    """Return the first step of an optimizer between two parts of a gradient that passes inside each other wrote."""
+    updates = [row for one in facts.parameters[number].optimizers for row in facts.updates.get(one, ())]
+    for earlier, later in pairwise(facts.accumulations(number)):
+        (begin, end), (other_begin, other_end) = (_find_span(facts, each.pass_id) for each in (earlier, later))
+        if earlier.pass_id != later.pass_id and begin < other_end and other_begin < end:
+            between = (row for row in updates if earlier.step < row.step < later.step)
+            first = min(between, key=attrgetter("step"), default=None)
+            if first is not None:
+                return first
+    return None
+
+
+def _find_span(facts: TrainingFacts, pass_id: int) -> tuple[int, int]:
+    """Return the first and the last step of a pass, without the forward before it."""
+    steps = facts.trace.lookup.steps(pass_id)
+    return next((step for step in steps if facts.trace.rows[step].kind == "seed"), steps[0]), steps[-1]
 
 
 def _make_update_finding(

@@ -40,8 +40,11 @@ class ParameterMoves:
 
         What an optimizer does to one parameter without a gradient, it may do to all others.
         """
-        is_changed = any(parameter in row.changed for row in self.trace.updates)
-        return is_changed or not self._movers.isdisjoint(self.trace.parameters[parameter].optimizers)
+        return self._was_changed(parameter) or not self._movers.isdisjoint(self.trace.parameters[parameter].optimizers)
+
+    def _was_changed(self, parameter: int) -> bool:
+        """Whether something changed a parameter between two steps of optimizers that had nothing to move it with."""
+        return any(parameter in row.changed for row in self.trace.updates)
 
     @cached_property
     def _values(self) -> dict[str, list[ValueRow | None]]:
@@ -64,9 +67,10 @@ class ParameterMoves:
         names = self.trace.parameters[parameter].names
         return next((self._values[name] for name in names if name in self._values), [])
 
-    def differs_between_passes(self, parameter: int) -> bool:
-        """Whether a parameter is known to have other numbers in a pass than in the one before."""
-        return any(None not in (one, other) and one != other for one, other in pairwise(self._list_values(parameter)))
+    def was_moved(self, parameter: int) -> bool:
+        """Whether something is known to have changed a parameter, between two passes or two steps of optimizers."""
+        pairs = pairwise(self._list_values(parameter))
+        return self._was_changed(parameter) or any(None not in (one, other) and one != other for one, other in pairs)
 
     def stays_equal(self, parameter: int) -> bool:
         """Whether a parameter is known to have the same numbers in each of several passes."""
