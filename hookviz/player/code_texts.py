@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from textwrap import dedent
 
+from hookviz.analysis.findings.parameters.cutting_code import parse_source
 from hookviz.analysis.step_lines import StepLines
 from hookviz.player.payload import CodeLine, SourceText
 from hookviz.player.step_words import describe_content
@@ -94,13 +95,9 @@ def _find_statement(trace: TraceData, start: LineRow) -> str:
     """Return the innermost statement around the line that started a pass, on one line; empty if it cannot be read."""
     source = trace.sources[start.source]
     text, line = dedent(source.text), start.line - source.line + 1
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return ""
     around = [
         node
-        for node in ast.walk(tree)
+        for node in ast.walk(parse_source(source.text))
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     # Outer statements come first. Of several in one line, that with ``backward`` started the pass.

@@ -364,7 +364,7 @@ def key_of_shape(scene: Scene) -> Hashable:
 
 def key_of_look(scene: Scene) -> Hashable:
     """Return the shape of a scene and all its names: two scenes with equal keys can share one picture."""
-    names = ((node, *_list_names(box)) for node, box in sorted(scene.boxes.items()))
+    names = ((node, *_list_element_names(box)) for node, box in sorted(scene.boxes.items()))
     return key_of_shape(scene), tuple(names)
 
 
@@ -375,7 +375,7 @@ def _list_parts(box: Box) -> Iterator[str]:
         yield from (holder.id, *(pin.id for pin in holder.pins))
 
 
-def _list_names(box: Box) -> Iterator[str]:
+def _list_element_names(box: Box) -> Iterator[str]:
     """Yield the names of the tensors and parameters of a box."""
     yield from (name for name, _value in box.names)
     yield from (parameter.name for parameter in box.parameters)
