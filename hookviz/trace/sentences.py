@@ -274,6 +274,7 @@ def _say_aliased(step: Step, parts: dict[str, str | None]) -> str:
 
 
 def _say_exception(step: Step, parts: dict[str, str | None]) -> str:
+    parts = {**parts, "error": (parts["error"] or "").rstrip(".")}  # many messages are sentences
     if step.hook is not None:
         return _("{hook} on {on} raised {error}: the pass ends here.").format(**parts)
     if step.on:

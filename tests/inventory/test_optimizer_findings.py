@@ -148,6 +148,15 @@ class Shifted(nn.Module):
     def forward(self, x):
         return self.body(x) + self.shift
 """
+CONVERTED = """
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.scale = nn.Linear(3, 1).double(), nn.Parameter(torch.ones(3)).double()
+
+    def forward(self, x):
+        return self.layer(x.double() * self.scale)
+"""
 GRID = """
 class Grid(nn.Module):
     def __init__(self):
@@ -338,6 +347,13 @@ FAULTS: dict[str, Fault] = {
         "missing",
         "*Their gradients are computed.*",
     ),
+    "parameter that is converted when it is made": Fault(
+        write(CONVERTED, "Scaled()", backward="loss.backward(retain_graph=True)"),
+        "missing",
+        "a tensor of shape (3,) requires grad and is in no optimizer*",
+        "It was converted, *Convert first: nn.Parameter(tensor.to(...)).",
+        severity="remark",
+    ),
     "models of an ensemble": Fault(
         write(
             **ENSEMBLE,
@@ -519,6 +535,9 @@ FAULTS: dict[str, Fault] = {
 }
 
 HEALTHY = {
+    "parameter of a converted tensor": write(
+        CONVERTED.replace("nn.Parameter(torch.ones(3)).double()", "nn.Parameter(torch.ones(3).double())"), "Scaled()"
+    ),
     "weights of an ensemble": write(**ENSEMBLE, optimizer="SGD(weights.values(), lr=0.1)"),
     "checkpoint without a pass of its own": write(
         TIED.replace("reentrant=True", "reentrant=False") + STEP_IN_A_HOOK, **TIED_PARTS

@@ -399,10 +399,19 @@ def _is_unchanged(facts: TrainingFacts, rows: list[TensorRow]) -> bool:
     return all(row.held or row.shape != values[0][0] for row in facts.parameters)
 
 
+def _add_conversion(finding: Finding) -> Finding:
+    """Say why an ``nn.Parameter`` is none that is converted when it is made."""
+    cause = _(
+        "It was converted, as .to() or .double() does, before a module got it: the result is a tensor, no parameter."
+    )
+    return replace(finding, cause=cause, advice=_("Convert first: nn.Parameter(tensor.to(...))."))
+
+
 def _judge(facts: TrainingFacts, row: TensorRow, written: list[int]) -> Iterator[Finding]:
     """Yield the finding of a tensor that a model did not get as an input, or that no model used."""
     trace = facts.trace
-    users = [trace.owners.get(start) for (start, _slot), (end, _output) in trace.edges.items() if end == row.node]
+    starts = [start for (start, _slot), (end, _output) in trace.edges.items() if end == row.node]
+    users = [trace.owners.get(start) for start in starts]
     calls = {[*iter_enclosing_calls(trace, call)][-1] for call in users if call is not None}
     is_own = all(trace.calls[call].takes_grad is False for call in calls)
     if not users or not is_own or (calls and None in users):
@@ -426,6 +435,8 @@ def _judge(facts: TrainingFacts, row: TensorRow, written: list[int]) -> Iterator
     finding = Finding(written[0], "missing", text.format(**names), severity, passes)
     advice = _("Make it an nn.Parameter of {model}, or give it to the optimizer.") if model else ""
     finding = replace(finding, advice=advice.format(**names) or _("Give it to the optimizer."))
+    if not (row.name or model) and {trace.ops[start] for start in starts} == {"ToCopyBackward0"}:
+        finding = _add_conversion(finding)
     place = find_tensor_making(trace, row.name)
     if place is not None and model:
         text = _("{code} makes a tensor and not a parameter.").format(code=read_code(trace, place))
