@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import hookviz as hv
 from hookviz import Trace
 from hookviz.analysis.findings.hooks.explanations import EXPLANATIONS
 from hookviz.recorder.followers import user_code
@@ -55,6 +56,20 @@ def test_weight_norm_is_explained_with_the_name_of_the_parameter() -> None:
         [row] = reasons(run(program))
         assert "is computed anew for each forward" in row.sentence
         assert row.advice.endswith(f": net.a.{parameter}.")
+
+
+def test_a_module_that_lost_its_parameter_is_not_called_another_one() -> None:
+    def train() -> None:
+        net = torch.nn.Sequential(torch.nn.Linear(2, 2))
+        net[0].weight.register_post_accumulate_grad_hook(unfired_programs.lost)
+        wrapped = torch.nn.Sequential(net)
+        wrapped[0][0].weight = torch.nn.Parameter(torch.ones(2, 2))
+        wrapped(torch.ones(1, 2)).sum().backward()
+
+    with hv.record() as trace:
+        train()
+    [row] = reasons(trace)
+    assert "wrapped.0.0 is a Linear and was called" in row.sentence and "another" not in row.sentence
 
 
 def test_page_on_findings_explains_every_kind_of_cause() -> None:
