@@ -415,6 +415,22 @@ def test_code_that_can_cut_is_not_said_to_be_all_of_it() -> None:
     assert "potential.detach()" in row.sentence and "only" not in row.sentence and not row.is_proven
 
 
+def test_parameters_of_models_that_are_gone_are_all_named() -> None:
+    """What is made next may have the ``id`` of what is gone."""
+
+    def evaluate() -> None:
+        with torch.no_grad():
+            nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))(ones())
+
+    net = nn.Linear(2, 2)
+    with hv.record() as trace:
+        for _ in range(5):
+            evaluate()
+            net(ones()).sum().backward()
+    rows = trace._data.missing_rows
+    assert len(rows) == len({(row.module, row.name) for row in rows}) == 5 * 4
+
+
 def test_reading_the_loss_is_no_cut() -> None:
     def run() -> None:
         output = unused(ones())

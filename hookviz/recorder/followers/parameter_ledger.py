@@ -5,7 +5,8 @@ A model may be gone when the recording ends: what is said about its parameters i
 
 import weakref
 from collections.abc import Iterable, Mapping
-from itertools import chain
+from itertools import chain, count
+from operator import attrgetter
 from typing import TypeGuard
 
 import torch
@@ -36,8 +37,10 @@ def _may_be_parameter(wanted: object) -> bool:
 class ParameterEntry:
     """What is known of one parameter."""
 
-    def __init__(self, parameter: torch.Tensor) -> None:
+    def __init__(self, parameter: torch.Tensor, number: int) -> None:
         self.reference = weakref.ref(parameter)
+        self.number = number
+        """How many were known before."""
         self.name = ""
         """Its name in its module; empty if its module was not called."""
         self.module: int | None = None
@@ -70,6 +73,9 @@ class ParameterLedger(Follower):
     ) -> None:
         self.trace, self.calls, self.cuts, self.names = trace, calls, cuts, names
         self._entries: dict[int, ParameterEntry] = {}
+        self._numbers = count()
+        self._gone: list[ParameterEntry] = []
+        """The entries of parameters that are gone, and whose ``id`` another one has."""
         self._frozen: dict[int, ParameterEntry] = {}
         """The entries of parameters that did not require grad when their module was called last."""
         self._transformed: IdentityMap[bool] = IdentityMap()
@@ -107,8 +113,12 @@ class ParameterLedger(Follower):
     def entry_of(self, parameter: torch.Tensor) -> ParameterEntry:
         """Return what is known of a parameter, which gets an entry if it has none."""
         entry = self._entries.get(id(parameter))
-        if entry is None or entry.reference() is not parameter:
-            entry = self._entries[id(parameter)] = ParameterEntry(parameter)
+        if entry is not None and entry.reference() is not parameter:
+            if len(self._gone) < MAX_PARAMETERS:
+                self._gone.append(entry)
+            entry = None
+        if entry is None:
+            entry = self._entries[id(parameter)] = ParameterEntry(parameter, next(self._numbers))
         return entry
 
     def find_entry(self, parameter: torch.Tensor) -> ParameterEntry | None:
@@ -162,7 +172,7 @@ class ParameterLedger(Follower):
         """
         if not (self.trace.roots and self._are_wanted) or self.calls.followed.are_part:
             return
-        known_entries = self._entries.values()
+        known_entries = sorted((*self._gone, *self._entries.values()), key=attrgetter("number"))
         called = group(((entry.module, entry.name), entry) for entry in known_entries if entry.module is not None)
         for (module, _name), entries in sorted(called.items(), key=lambda item: item[0][0]):
             # Several parameters took turns there, as in functional_call: one with a gradient speaks for all.
