@@ -155,8 +155,8 @@ def advise_on_cut(trace: TraceData, place: Place) -> str:
     if place.key in LIKELY_PLACES or (place.is_likely and place.key not in _ADVICE):
         if follows:
             return join_sentences([_(_NO_CUT_SEEN), _("Look whether the output goes through them, or is not used.")])
-        guess = "" if place.code is None else _("Remove the cut, if that line is it.")
-        return join_sentences([guess, _(FOLLOW_OPS)])
+        guess = _("Remove the cut, if that line is it, unless it is there to stop gradients.")
+        return join_sentences(["" if place.code is None else guess, _(FOLLOW_OPS)])
     return _(_ADVICE[place.key]) if place.key in _ADVICE else ""
 
 
