@@ -139,6 +139,10 @@ LARGE_MASTERS = {
     "loss": "net(torch.randn(6, 8)).square().mean()",
     "graded": "for master, parameter in zip(masters, net.parameters()):\n    master.grad = parameter.grad.clone()",
 }
+FADING = {
+    "made": "scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.1)  # here",
+    "steps": 20,
+}
 SHIFTED = """
 class Shifted(nn.Module):
     def __init__(self):
@@ -428,6 +432,12 @@ FAULTS: dict[str, Fault] = {
         "*None of the 3 steps of optimizer changes*",
         "*bfloat16*",
     ),
+    "scheduler that is called too often": Fault(
+        write(**FADING, after="scheduler.step()"),
+        "unmoved",
+        "The last * of 20 steps of optimizer moved nothing: its learning rate fell from 0.1 to *",
+        "A scheduler sets it, which is made at *Look whether its scheduler is called once an epoch*",
+    ),
     # the moment of clipping
     "clipping before the pass": Fault(
         write(before=f"{CLIP}  # here"),
@@ -535,6 +545,7 @@ FAULTS: dict[str, Fault] = {
 }
 
 HEALTHY = {
+    "scheduler that is called once an epoch": write(**FADING, after="if step % 5 == 4:\n    scheduler.step()"),
     "parameter of a converted tensor": write(
         CONVERTED.replace("nn.Parameter(torch.ones(3)).double()", "nn.Parameter(torch.ones(3).double())"), "Scaled()"
     ),

@@ -18,7 +18,7 @@ from hookviz.analysis.findings.training.gradient_timing import (
     find_unscaled_losses,
     list_idle_optimizers,
 )
-from hookviz.analysis.findings.training.learning_rates import find_zero_rates
+from hookviz.analysis.findings.training.learning_rates import find_faded_rates, find_zero_rates
 from hookviz.analysis.findings.training.misused_passes import find_discarded, find_foreign_passes, find_repeated_losses
 from hookviz.analysis.findings.training.modes import (
     find_eval_dropouts,
@@ -204,6 +204,7 @@ _RULES: tuple[Callable[[TrainingFacts], Iterator[Finding]], ...] = (
     find_moved,
     find_moved_by_hand,
     find_unmoved,
+    find_faded_rates,
     find_rebound,
     find_dropped_edits,
     find_eval_norms,

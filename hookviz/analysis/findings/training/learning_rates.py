@@ -1,11 +1,13 @@
-"""Find optimizers whose learning rate is 0, and the line that made it 0."""
+"""Find optimizers whose learning rate is 0, or has become so small that nothing moves, and the line that set it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from hookviz.analysis.findings.finding import Finding, put_line
 from hookviz.analysis.findings.training.program_calls import (
     RateSetter,
+    add_update_line,
     find_optimizer_call,
     find_rate_setter,
 )
@@ -14,6 +16,49 @@ from hookviz.support.messages import _, join_list, join_sentences
 from hookviz.support.source_code import CodePlace, read_place
 from hookviz.trace import GroupRow, UpdateRow
 from hookviz.trace.values import format_number
+
+FEWEST, SHARE = 3, 0.1
+"""How many of the last steps of an optimizer have to move nothing, and which part of all: a schedule may end near 0."""
+FALL = 1e-3
+"""To which part of the first one a learning rate has to have fallen that is taken for the reason."""
+
+
+def find_faded_rates(facts: TrainingFacts) -> Iterator[Finding]:
+    """Find optimizers whose last steps move nothing, although there are gradients: the learning rate has fallen."""
+    for optimizer, updates in facts.updates.items():
+        rounds = reversed(facts.list_rounds(optimizer))
+        last = [row for _start, row in takewhile(lambda each: _moves_nothing(facts, *each), rounds)]
+        is_long = max(FEWEST, SHARE * len(updates)) <= len(last) < len(updates)
+        if not is_long or facts.trace.optimizers[optimizer].is_own:
+            continue
+        first_rate, rate = updates[0].rates[0], last[-1].rates[0]
+        if first_rate is None or rate is None or rate > FALL * first_rate:
+            continue
+        text = _(
+            "The last {count} of {total} steps of {optimizer} moved nothing: its learning rate fell from {first} to "
+            "{rate}."
+        )
+        sentence = text.format(
+            count=f"{len(last):,}",
+            total=f"{len(updates):,}",
+            optimizer=facts.describe_optimizers([optimizer]),
+            first=format_number(first_rate, 4),
+            rate=format_number(rate, 4),
+        )
+        advice = _("Look whether its scheduler is called once an epoch, or once a batch, as it was meant to be.")
+        finding = Finding(last[-1].step, "unmoved", sentence, "warning", certainty="likely", advice=advice)
+        setter = find_rate_setter(facts.trace, optimizer)
+        if setter is None:
+            yield add_update_line(finding, last[-1])
+        else:
+            yield put_line(replace(finding, cause=_describe_setter(setter)), setter.place, "rate")
+
+
+def _moves_nothing(facts: TrainingFacts, start: int, row: UpdateRow) -> bool:
+    """Whether a step leaves all that was measured as it was, although a pass wrote it a gradient, at rates above 0."""
+    still = {number for number, norm, _group in row.moves if norm == 0}.difference(row.without_grad)
+    is_given = any(facts.has_left_gradient(number, start, row.step) for number in still)
+    return is_given and all(norm == 0 for _number, norm, _group in row.moves) and all(row.rates)
 
 
 def find_zero_rates(facts: TrainingFacts) -> Iterator[Finding]:
