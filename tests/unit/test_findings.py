@@ -134,6 +134,14 @@ def test_a_node_that_produces_inf_is_reported_with_its_saved_values() -> None:
     )
 
 
+@needs_saved_tensors
+@pytest.mark.parametrize(("number", "is_end"), [(1.0, True), (-1.0, True), (0.99, False)])
+def test_the_slope_of_arccos_is_said_to_be_infinite_at_its_ends_alone(number: float, is_end: bool) -> None:
+    x = torch.tensor([0.5, number], requires_grad=True)
+    sentences = [finding.text for finding in record_backward(x.acos().sum()).findings]
+    assert ["The arccos has no finite slope at 1 and -1" in sentence for sentence in sentences] == [True] * is_end
+
+
 def test_a_cause_in_an_earlier_pass_is_listed_first() -> None:
     net, x = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.rand(8, 4)
     sgd = torch.optim.SGD(net.parameters(), 0.1)

@@ -43,6 +43,14 @@ def _explain_power(statistics: PassStatistics, node: int) -> Iterator[str]:
         yield _("The power {exponent} has no finite slope at 0.").format(exponent=format_number(exponent))
 
 
+def _explain_arc(statistics: PassStatistics, node: int) -> Iterator[str]:
+    value = statistics.saved_tensor(node, "self")
+    if value is None or value.max == 1 or value.min == -1:
+        yield _("The {op} has no finite slope at 1 and -1: keep its input between them.").format(
+            op="arccos" if get_op(statistics.trace, node) == "Acos" else "arcsin"
+        )
+
+
 def _explain_product(statistics: PassStatistics, node: int) -> Iterator[str]:
     """A gradient of 0 times a factor that is Inf, because the op that made it makes Inf of 0."""
     arrived, sent = statistics.trace.rows[statistics.compute_steps[node]].before, statistics.sent(node)
@@ -74,6 +82,7 @@ _SLOPES = {
 _EXPLANATIONS: dict[str, Callable[[PassStatistics, int], Iterator[str]]] = {
     **dict.fromkeys(_SLOPES, _explain_slope),
     **dict.fromkeys(("Div", "Reciprocal"), _explain_division),
+    **dict.fromkeys(("Acos", "Asin"), _explain_arc),
     "Pow": _explain_power,
     "Mul": _explain_product,
 }
